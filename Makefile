@@ -1,0 +1,96 @@
+# Short names for the superbuild (CMakeLists.txt) and what surrounds it.
+# Variables: JOBS, PATCH, PREFIX, DESTDIR, UPSTREAM_TARBALL, UPSTREAM_SHA256.
+
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local/sluice
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
+export UPSTREAM_TARBALL UPSTREAM_SHA256 UPSTREAM_PIN
+
+PATCHES = superbuild/patches.py
+TREES = build/upstream build/tree
+build = cmake --preset $(1) >/dev/null && cmake --build --preset $(1)
+
+.PHONY: help
+help: ## List the targets
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+.PHONY: run stop
+run: ## Build, start a server, run a load and show pages moving through the LRU
+	@superbuild/plan.sh run release
+	@superbuild/dependencies.sh
+	@$(call build,release)
+	@demo/run.sh
+
+stop: ## Stop the server that make run left running
+	@demo/stop.sh
+
+.PHONY: test
+test: ## Build the debug preset and run our suites and the guard list
+	@superbuild/plan.sh test debug
+	@superbuild/dependencies.sh
+	@$(call build,debug)
+	@superbuild/test.sh
+
+.PHONY: deps release debug asan stock
+deps: ## Install the Debian packages that are missing
+	@superbuild/dependencies.sh
+
+release: ## Build what users run (build/release/obj)
+	@$(call build,release)
+
+debug: ## Build what the tests run (build/debug/obj)
+	@$(call build,debug)
+
+asan: ## Build with the address and undefined behaviour sanitizers
+	@$(call build,asan)
+
+stock: ## Build unpatched upstream with the release flags, to compare with
+	@$(call build,stock)
+
+.PHONY: install package
+install: ## Install the release build (DESTDIR=, PREFIX=/usr/local/sluice)
+	@$(call build,release)
+	DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
+
+package: ## Make build/release/sluice-server-*.tar.gz
+	@$(call build,release)
+	cd build/release && cpack
+
+.PHONY: upstream patches-import patches-export patches-check patches-forget patches-build upstream-report
+upstream: ## Fetch, verify and unpack upstream (build/upstream)
+	@superbuild/upstream.sh unpack build/upstream
+
+patches-import: upstream ## Make build/tree a git work tree with one commit a patch
+	@$(PATCHES) import $(TREES)
+
+patches-export: upstream ## Write its commits back to patches/ and our own files
+	@$(PATCHES) export $(TREES)
+
+patches-check: upstream ## Does each patch apply alone, and does the work tree match?
+	@$(PATCHES) check $(TREES)
+
+patches-forget: ## Drop the work tree's commits, keeping patches/
+	@$(PATCHES) forget $(TREES)
+
+patches-build: upstream ## Build PATCH=name alone on pristine upstream (debug)
+	@test -n "$(PATCH)" || { echo "make patches-build needs PATCH=name, one of patches/series" >&2; exit 2; }
+	@cmake --preset debug -B build/debug-$(PATCH) -DSLUICE_ONLY=$(PATCH) >/dev/null
+	@cmake --build build/debug-$(PATCH)
+
+upstream-report: upstream ## Write PATCH=name as a bug report to build/report/
+	@test -n "$(PATCH)" || { echo "make upstream-report needs PATCH=name, one of patches/series" >&2; exit 2; }
+	@$(PATCHES) report build/upstream $(PATCH) build/report/$(PATCH)
+
+.PHONY: format lint clean
+format: upstream ## Format our server code with upstream's .clang-format
+	@superbuild/format.sh
+
+lint: upstream ## ShellCheck, formatting and the patch series
+	@superbuild/format.sh --check
+	@git ls-files '*.sh' .ci/run | xargs shellcheck -x
+	@$(PATCHES) check $(TREES)
+
+clean: ## Remove all that was built (downloads and ccache stay)
+	@demo/stop.sh
+	rm -rf build

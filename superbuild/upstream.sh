@@ -1,0 +1,181 @@
+#!/usr/bin/env bash
+# Gets upstream's tarball, checks it and unpacks it.
+#
+#   upstream.sh fetch          make sure the tarball is at hand; prints its path
+#   upstream.sh unpack DIR     have the pristine tree in DIR (and DIR.stamp beside)
+#
+# The pin is upstream/pin. Environment:
+#   UPSTREAM_TARBALL  a tarball of your own, taken before any other place
+#   UPSTREAM_SHA256   its checksum, when it is not the pinned one (a repack)
+#   UPSTREAM_PIN      another pin file (for trying a newer upstream)
+#   XDG_CACHE_HOME    where downloads are kept is $XDG_CACHE_HOME/sluice
+#
+# stdout carries the answer, stderr what a person reads.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+given_sum=${UPSTREAM_SHA256:-}
+# shellcheck source=upstream/pin
+source "${UPSTREAM_PIN:-$here/upstream/pin}"
+pinned_sum=$UPSTREAM_SHA256
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/sluice
+
+say() { printf '%s\n' "$*" >&2; }
+die() {
+  say "upstream: error: $*"
+  exit 1
+}
+sum_of() { sha256sum -- "$1" | cut -d' ' -f1; }
+
+# check FILE SUM: true when FILE has that checksum; otherwise names both.
+check() {
+  local got
+  got=$(sum_of "$1")
+  [ "$got" = "$2" ] && return 0
+  say "upstream: wrong checksum of $1"
+  say "  expected sha256 $2"
+  say "  found    sha256 $got"
+  return 1
+}
+
+from_user() {
+  local want=${given_sum:-$pinned_sum}
+  [ -f "$UPSTREAM_TARBALL" ] || die "UPSTREAM_TARBALL=$UPSTREAM_TARBALL: no such file"
+  check "$UPSTREAM_TARBALL" "$want" ||
+    die "UPSTREAM_TARBALL is not the file it should be; give the right one, or its checksum as UPSTREAM_SHA256, or unset it"
+  realpath "$UPSTREAM_TARBALL"
+}
+
+from_cache() {
+  local file=$cache/$UPSTREAM_FILE
+  [ -f "$file" ] || return 1
+  if check "$file" "$pinned_sum"; then
+    echo "$file"
+  else
+    say "  it is removed from the download cache and fetched again"
+    rm -f -- "$file"
+    return 1
+  fi
+}
+
+from_download_site() {
+  local url part=$cache/$UPSTREAM_FILE.part
+  for url in $UPSTREAM_URLS; do
+    say "upstream: trying $url"
+    if curl --fail --location --connect-timeout 10 --retry 2 --continue-at - \
+      --progress-bar --output "$part" "$url" >&2; then
+      if check "$part" "$pinned_sum"; then
+        mv -- "$part" "$cache/$UPSTREAM_FILE"
+        echo "$cache/$UPSTREAM_FILE"
+        return 0
+      fi
+      say "  the download is removed; nothing else is touched"
+      rm -f -- "$part"
+    fi
+  done
+  return 1
+}
+
+# The archive's address is that of this machine's own apt configuration; only
+# suite and type are ours, in lists that live in a folder of their own.
+from_debian() {
+  command -v apt-get >/dev/null || {
+    say "upstream: no apt-get here: the Debian archive is left out"
+    return 1
+  }
+  local archive apt_dir keyring=/usr/share/keyrings/debian-archive-keyring.gpg signed=''
+  # shellcheck disable=SC2016 # apt expands it
+  archive=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' \
+    'Origin: Debian' 'Label: Debian' | sort -u | head -n 1)
+  [ -n "$archive" ] || {
+    say "upstream: apt knows no Debian archive here (after 'apt-get update' it may)"
+    return 1
+  }
+  say "upstream: trying the Debian archive, source package $DEBIAN_SOURCE of $DEBIAN_SUITE"
+  apt_dir=$cache/apt
+  mkdir -p "$apt_dir/lists/partial" "$apt_dir/archives/partial"
+  [ -r "$keyring" ] && signed="[signed-by=$keyring]"
+  echo "deb-src $signed $archive $DEBIAN_SUITE main" >"$apt_dir/sources.list"
+  local opts=(-o "Dir::Etc::sourcelist=$apt_dir/sources.list" -o Dir::Etc::sourceparts=-
+    -o "Dir::State::lists=$apt_dir/lists" -o "Dir::Cache=$apt_dir"
+    -o APT::Get::List-Cleanup=0 -o APT::Sandbox::User="$(id -un)")
+  apt-get "${opts[@]}" -q update >&2 || return 1
+
+  # One line a version on offer: version, checksum of its .orig.tar.gz, its name.
+  local offers version sum file upstream_version
+  offers=$(apt-cache "${opts[@]}" showsrc --only-source "$DEBIAN_SOURCE" | awk '
+    /^Version:/ { version = $2 }
+    /^Checksums-Sha256:/ { sums = 1; next }
+    /^[^ ]/ { sums = 0 }
+    sums && $3 ~ /\.orig\.tar\.gz$/ { print version, $1, $3 }')
+  read -r version sum file < <(grep -F " $pinned_sum " <<<"$offers" | tail -n 1) || true
+  if [ -z "${version:-}" ]; then
+    while read -r version sum file; do
+      upstream_version=${version%-*}
+      [[ $upstream_version =~ $DEBIAN_ACCEPT ]] && break
+      version=
+    done < <(sort -rV <<<"$offers")
+    [ -n "${version:-}" ] || {
+      say "upstream: $DEBIAN_SUITE has no $DEBIAN_SOURCE that may stand in for $UPSTREAM_VERSION"
+      return 1
+    }
+    say "upstream: WARNING: the pinned $UPSTREAM_VERSION is gone from the Debian archive."
+    say "  Taking $upstream_version instead, checksum $sum,"
+    say "  vouched for by the archive's signed index, not by upstream/pin. Patches may not apply."
+    stand_in=$sum
+  fi
+  say "upstream: downloading $file"
+  (cd "$cache" && apt-get "${opts[@]}" source --only-source --download-only --tar-only \
+    "$DEBIAN_SOURCE=$version") >&2 || return 1
+  check "$cache/$file" "$sum" || {
+    rm -f -- "$cache/$file"
+    return 1
+  }
+  if [ -z "$stand_in" ]; then
+    mv -- "$cache/$file" "$cache/$UPSTREAM_FILE"
+    file=$UPSTREAM_FILE
+  fi
+  echo "$cache/$file"
+}
+
+stand_in=
+fetch() {
+  if [ -n "${UPSTREAM_TARBALL:-}" ]; then
+    from_user
+    return
+  fi
+  mkdir -p "$cache"
+  exec 9>"$cache/lock"
+  flock 9
+  from_cache || from_download_site || from_debian ||
+    die "$UPSTREAM_FILE (MySQL $UPSTREAM_VERSION, sha256 $pinned_sum) was found nowhere.
+  Get it by other means and run again with UPSTREAM_TARBALL=/path/to/it"
+}
+
+unpack() {
+  local dir=$1 stamp=$1.stamp want tarball omit=()
+  want="pin $pinned_sum omit $(sum_of "$here/upstream/omit")"
+  [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$want" ] && return 0
+
+  tarball=$(fetch)
+  say "upstream: unpacking $(basename "$tarball") (1 GB, half a minute)"
+  while read -r path; do
+    case $path in '' | '#'*) continue ;; esac
+    omit+=("--exclude=*/$path")
+  done <"$here/upstream/omit"
+  rm -rf -- "$dir.partial" "$stamp"
+  mkdir -p "$dir.partial"
+  tar --extract --file "$tarball" --directory "$dir.partial" --strip-components=1 \
+    --no-same-owner --anchored --no-wildcards-match-slash "${omit[@]}" ||
+    die "$tarball could not be unpacked; $dir is left as it was"
+  [ -f "$dir.partial/MYSQL_VERSION" ] || die "$tarball holds no MySQL source tree"
+  rm -rf -- "$dir"
+  mv -- "$dir.partial" "$dir"
+  printf '%s\ntarball %s\n' "$want" "$(sum_of "$tarball")" >"$stamp"
+}
+
+case ${1:-} in
+  fetch) fetch ;;
+  unpack) unpack "${2:?upstream.sh unpack needs a folder}" ;;
+  *) die "usage: upstream.sh fetch | unpack DIR" ;;
+esac
