@@ -102,43 +102,42 @@ from_debian() {
   apt-get "${opts[@]}" -q update >&2 || return 1
 
   # One line a version on offer: version, checksum of its .orig.tar.gz, its name.
-  local offers version sum file upstream_version
+  # The pinned one first, then the newest; one that is listed but not to be had
+  # (an archive that has not caught up with its index) is passed over.
+  local offers version sum file
   offers=$(apt-cache "${opts[@]}" showsrc --only-source "$DEBIAN_SOURCE" | awk '
     /^Version:/ { version = $2 }
     /^Checksums-Sha256:/ { sums = 1; next }
     /^[^ ]/ { sums = 0 }
     sums && $3 ~ /\.orig\.tar\.gz$/ { print version, $1, $3 }')
-  read -r version sum file < <(grep -F " $pinned_sum " <<<"$offers" | tail -n 1) || true
-  if [ -z "${version:-}" ]; then
-    while read -r version sum file; do
-      upstream_version=${version%-*}
-      [[ $upstream_version =~ $DEBIAN_ACCEPT ]] && break
-      version=
-    done < <(sort -rV <<<"$offers")
-    [ -n "${version:-}" ] || {
-      say "upstream: $DEBIAN_SUITE has no $DEBIAN_SOURCE that may stand in for $UPSTREAM_VERSION"
-      return 1
+  offers=$(grep -F " $pinned_sum " <<<"$offers" | tail -n 1
+    grep -vF " $pinned_sum " <<<"$offers" | sort -rV)
+  while read -r version sum file; do
+    [[ ${version%-*} =~ $DEBIAN_ACCEPT ]] || continue
+    [ "$(printf '%s\n' "$UPSTREAM_VERSION" "${version%-*}" | sort -V | head -n 1)" = "$UPSTREAM_VERSION" ] || continue
+    if [ "$sum" != "$pinned_sum" ]; then
+      say "upstream: WARNING: the pinned $UPSTREAM_VERSION is not to be had from the Debian archive."
+      say "  Trying ${version%-*} in its place, checksum $sum,"
+      say "  vouched for by the archive's signed index, not by upstream/pin. Patches may not apply."
+    fi
+    say "upstream: downloading $file"
+    (cd "$cache" && apt-get "${opts[@]}" source --only-source --download-only --tar-only \
+      "$DEBIAN_SOURCE=$version") >&2 || continue
+    check "$cache/$file" "$sum" || {
+      rm -f -- "$cache/$file"
+      continue
     }
-    say "upstream: WARNING: the pinned $UPSTREAM_VERSION is gone from the Debian archive."
-    say "  Taking $upstream_version instead, checksum $sum,"
-    say "  vouched for by the archive's signed index, not by upstream/pin. Patches may not apply."
-    stand_in=$sum
-  fi
-  say "upstream: downloading $file"
-  (cd "$cache" && apt-get "${opts[@]}" source --only-source --download-only --tar-only \
-    "$DEBIAN_SOURCE=$version") >&2 || return 1
-  check "$cache/$file" "$sum" || {
-    rm -f -- "$cache/$file"
-    return 1
-  }
-  if [ -z "$stand_in" ]; then
-    mv -- "$cache/$file" "$cache/$UPSTREAM_FILE"
-    file=$UPSTREAM_FILE
-  fi
-  echo "$cache/$file"
+    if [ "$sum" = "$pinned_sum" ]; then
+      mv -- "$cache/$file" "$cache/$UPSTREAM_FILE"
+      file=$UPSTREAM_FILE
+    fi
+    echo "$cache/$file"
+    return 0
+  done <<<"$offers"
+  say "upstream: $DEBIAN_SUITE offers no $DEBIAN_SOURCE that may stand in for $UPSTREAM_VERSION"
+  return 1
 }
 
-stand_in=
 fetch() {
   if [ -n "${UPSTREAM_TARBALL:-}" ]; then
     from_user
