@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# Counts the instructions of a cached point select, stock beside ours: what the
+# hot path pays for our patches. Callgrind counts inside dispatch_command() only,
+# so no background thread and no clock is in it.
+#
+#   point_select_instructions.sh [ROUNDS]     needs make stock, make release,
+#                                             valgrind and sysbench
+#
+# Prints instructions a statement for each round, alternating, and the ratio of
+# the medians with its range. Takes about two minutes a round.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+rounds=${1:-5}
+rows=10000 statements=5000
+home=$(mktemp -d)
+server_pid=
+finish() {
+  [ -z "$server_pid" ] || kill -KILL "$server_pid" 2>/dev/null || true
+  rm -rf -- "$home"
+}
+trap finish EXIT
+
+for tool in valgrind callgrind_control sysbench; do
+  command -v "$tool" >/dev/null || {
+    echo "point_select_instructions: $tool is missing: apt-get install valgrind sysbench" >&2
+    exit 1
+  }
+done
+
+bench() {
+  sysbench --mysql-socket="$home/sock" --mysql-user=root --mysql-db=sbtest --db-ps-mode=disable \
+    --tables=1 --table-size=$rows --threads=1 --rand-type=uniform --rand-seed=1 --time=0 \
+    "$@" >>"$home/sysbench.log"
+}
+
+# start PRESET COMMAND ...: the preset's server under COMMAND, on its own data.
+start() {
+  local preset=$1
+  shift
+  local objects=$root/build/$preset/obj
+  "$@" "$objects/runtime_output_directory/mysqld" --no-defaults --basedir="$objects" \
+    --lc-messages-dir="$objects/share" --datadir="$home/$preset" --user="$(id -un)" \
+    --socket="$home/sock" --skip-networking --disable-log-bin --performance-schema=OFF \
+    --innodb-buffer-pool-size=64M --innodb-stats-persistent=OFF --log-error="$home/$preset.log" \
+    >>"$home/$preset.out" 2>&1 &
+  server_pid=$!
+  until "$root/build/release/obj/runtime_output_directory/mysql" --no-defaults \
+    --socket="$home/sock" --user=root --execute='CREATE DATABASE IF NOT EXISTS sbtest' 2>/dev/null; do
+    kill -0 "$server_pid" || {
+      tail "$home/$preset.log" >&2
+      exit 1
+    }
+    sleep 0.5
+  done
+}
+
+stop() {
+  kill "$server_pid"
+  wait "$server_pid" || true
+  server_pid=
+}
+
+# measure PRESET: prints instructions a statement.
+measure() {
+  local preset=$1 totals
+  start "$preset" valgrind --tool=callgrind --callgrind-out-file="$home/callgrind.out" \
+    --toggle-collect='dispatch_command(THD*, COM_DATA const*, enum_server_command)'
+  bench --events=1000 oltp_point_select run
+  callgrind_control -z "$server_pid" >/dev/null
+  bench --events=$statements oltp_point_select run
+  callgrind_control -d "$server_pid" >/dev/null
+  stop
+  totals=$(sed -nE 's/^totals: ([0-9]+).*/\1/p' "$home/callgrind.out.1")
+  rm -f -- "$home"/callgrind.out*
+  echo $((totals / statements))
+}
+
+for preset in stock release; do
+  objects=$root/build/$preset/obj
+  "$objects/runtime_output_directory/mysqld" --no-defaults --initialize-insecure \
+    --basedir="$objects" --lc-messages-dir="$objects/share" --user="$(id -un)" \
+    --datadir="$home/$preset" --log-error="$home/$preset.log"
+  start "$preset" env
+  bench oltp_point_select prepare
+  stop
+done
+
+echo "instructions a cached point select, $statements statements a figure"
+printf '%-8s %10s %10s %9s\n' round stock release ratio
+for ((round = 1; round <= rounds; round++)); do
+  stock=$(measure stock)
+  ours=$(measure release)
+  printf '%-8s %10s %10s %9s\n' "$round" "$stock" "$ours" "$(awk "BEGIN { printf \"%.5f\", $ours / $stock }")"
+  echo "$stock $ours" >>"$home/figures"
+done
+median() { cut -d' ' -f"$1" "$home/figures" | sort -n | sed -n "$(((rounds + 1) / 2))p"; }
+ratios=$(awk '{ printf "%.5f\n", $2 / $1 }' "$home/figures" | sort -n)
+echo "ratio of the medians $(awk "BEGIN { printf \"%.5f\", $(median 2) / $(median 1) }")," \
+  "rounds $(head -n 1 <<<"$ratios") to $(tail -n 1 <<<"$ratios")"
