@@ -15,6 +15,8 @@ for path in sys.argv[1:]:
         status = (case.get("status") or "").lower()
         if case.find("failure") is not None or case.find("error") is not None or status == "fail":
             failed.append(name)
+        elif case.get("name") == "shutdown_report":
+            pass  # mtr's own last check of the servers; counts only when it fails
         elif case.find("skipped") is not None or status in ("skipped", "disabled"):
             skipped += 1
         else:
