@@ -11,11 +11,11 @@ for path in sys.argv[1:]:
     except (OSError, ET.ParseError) as error:
         sys.exit(f"results: {path} is no report of a finished test run: {error}")
     for case in cases:
-        name = f"{case.get('suitename') or case.get('classname')}.{case.get('name')}"
+        name = f"{case.get('suitename')}.{case.get('name')}"
         status = (case.get("status") or "").lower()
         if case.find("failure") is not None or case.find("error") is not None or status == "fail":
             failed.append(name)
-        elif case.get("name") == "shutdown_report":
+        elif case.get("suitename") == "shutdown_report":
             pass  # mtr's own last check of the servers; counts only when it fails
         elif case.find("skipped") is not None or status in ("skipped", "disabled"):
             skipped += 1
