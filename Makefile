@@ -1,8 +1,9 @@
 # Short names for the superbuild (CMakeLists.txt) and what surrounds it.
-# Variables: JOBS, PATCH, PREFIX, DESTDIR, UPSTREAM_TARBALL, UPSTREAM_SHA256.
+# Variables: JOBS, PRESET, PATCH, PREFIX, DESTDIR, UPSTREAM_TARBALL, UPSTREAM_SHA256.
 
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
+PRESET ?= debug
 PREFIX ?= /usr/local/sluice
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export UPSTREAM_TARBALL UPSTREAM_SHA256 UPSTREAM_PIN
@@ -26,11 +27,11 @@ stop: ## Stop the server that make run left running
 	@demo/stop.sh
 
 .PHONY: test
-test: ## Build the debug preset and run our suites and the guard list
-	@superbuild/plan.sh test debug
+test: ## Build the debug preset (PRESET=asan: that one), run our suites and the guard list
+	@superbuild/plan.sh test $(PRESET)
 	@superbuild/dependencies.sh
-	@$(call build,debug)
-	@superbuild/test.sh
+	@$(call build,$(PRESET))
+	@PRESET=$(PRESET) superbuild/test.sh
 
 .PHONY: deps release debug asan stock
 deps: ## Install the Debian packages that are missing

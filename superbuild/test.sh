@@ -5,17 +5,21 @@
 #
 #   test.sh [TEST ...]    these tests only, as suite.name (default: all)
 #
+# PRESET: debug (default) or asan, the build to test.
 # MTR_PARALLEL: servers side by side (default twice the cores: tests mostly wait).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
-objects=$root/build/debug/obj
-results=$root/build/debug/results
+preset=${PRESET:-debug}
+objects=$root/build/$preset/obj
+results=$root/build/$preset/results
 
 [ -x "$objects/runtime_output_directory/mysqld" ] || {
-  echo "test: build/debug holds no server; 'make test' builds it first" >&2
+  echo "test: build/$preset holds no server; 'make $preset' builds it" >&2
   exit 1
 }
+sanitize=()
+[ "$preset" != asan ] || sanitize=(--sanitize)
 
 # A test of ours is suite/SUITE/t/NAME.test; t/NAME.test is in the suite main.
 own_tests() {
@@ -43,8 +47,8 @@ run() {
   echo "test: $name, $# tests"
   (cd "$objects/mysql-test" && perl mysql-test-run.pl --parallel="${MTR_PARALLEL:-$(($(nproc) * 2))}" \
     --force --max-test-fail=0 --nounit-tests --clean-vardir --suite-timeout=60 \
-    --vardir="$root/build/debug/var" --xml-report="$results/$name.xml" \
-    "${arguments[@]}" "$@") || failed_runs=1
+    --vardir="$root/build/$preset/var" --xml-report="$results/$name.xml" \
+    "${sanitize[@]}" "${arguments[@]}" "$@") || failed_runs=1
 }
 
 if [ $# -gt 0 ]; then
