@@ -560,13 +560,16 @@ def command_report(upstream, name, folder):
 
 def report_text(patch, tests):
     body = "\n\n".join(patch.message.strip().split("\n\n")[1:-1])
-    suites = sorted({"/".join(t.split("/")[2:3]) for t in tests if t.startswith("mysql-test/suite/")})
+    ran = sorted({
+        f"{suite}.{test}"
+        for suite, test in re.findall(r"^mysql-test/suite/([^/]+)/t/([^/]+)\.test$", "\n".join(tests), re.M)
+    })
     version = re.search(r"^UPSTREAM_VERSION=(.*)$", (ROOT / "upstream/pin").read_text(), re.M)[1]
     note = ROOT / "docs" / f"{patch.name}.md"
     sections = {}
     if note.is_file():
         for title, text in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", note.read_text(), re.M | re.S):
-            sections[title.lower()] = text.strip()
+            sections[title.lower()] = text.strip("\n")
     effect = sections.get("measured", "Not a change of speed; nothing was measured.")
     repeat = sections.get("how to repeat", "The tests in this folder fail without the patch.")
     lines = [
@@ -574,10 +577,9 @@ def report_text(patch, tests):
         f"Version: {version}", f"Bug: {patch.trailers['Bug']}", "",
         "## Description", "", body, "",
         "## How to repeat", "", repeat, "",
-        "    mysql-test-run.pl " + " ".join(f"--suite={suite}" for suite in suites), "",
+        "    mysql-test-run.pl " + " ".join(ran), "",
         "## Suggested fix", "",
-        f"`{patch.name}.patch`, against pristine MySQL {version}: `patch -p1`, or `git am`-like "
-        "tools with `-p1`.", "",
+        f"`{patch.name}.patch` in this folder, on pristine MySQL {version} with `patch -p1`.", "",
         "## Measured effect", "", effect, "",
     ]
     return "\n".join(lines)
