@@ -5,7 +5,7 @@
 set -euo pipefail
 awk -F '\t' -v start="$3" -v end="$4" '
   # Columns that are a state or a maximum and have no rate.
-  function is_gauge(name) { return name ~ /_LENGTH$|_SIZE$|^FREE|^DIRTY|^LRU_PAGES|^OLD_|DATABASE_PAGES|BUFFERS$|_MAX|MAX_|LONGEST|CURRENT/ }
+  function is_gauge(name) { return name ~ /DATABASE_PAGES$|^FREE_BUFFERS$|_MAX$/ }
   FNR == 1 { split($0, names); columns = NF; next }
   { for (i = 1; i <= NF; i++) if (FILENAME == ARGV[1]) before[$1, i] = $i; else after[$1, i] = $i }
   FILENAME != ARGV[1] { pools[++count] = $1 }

@@ -1,0 +1,141 @@
+/*****************************************************************************
+
+Copyright (c) 2026, Sluice contributors.
+
+This program is free software; you can redistribute it and/or modify it under
+the terms of the GNU General Public License, version 2.0, as published by the
+Free Software Foundation.
+
+This program is distributed in the hope that it will be useful, but WITHOUT
+ANY WARRANTY; without even the implied warranty of MERCHANTABILITY or FITNESS
+FOR A PARTICULAR PURPOSE. See the GNU General Public License, version 2.0,
+for more details.
+
+You should have received a copy of the GNU General Public License along with
+this program; if not, write to the Free Software Foundation, Inc.,
+51 Franklin St, Fifth Floor, Boston, MA 02110-1301  USA
+
+*****************************************************************************/
+
+/** @file plugin/lru_stats/lru_stats.cc
+ The frame of the plugin library lru_stats: its list of plugins, one a table,
+ its system variable, and what the tables share.
+
+ The library holds no state of its own. Everything is counted and kept by the
+ server, so figures go back to the server's start, and a reset is remembered,
+ whenever the tables are installed and uninstalled. */
+
+#include "plugin/lru_stats/lru_stats.h"
+
+#include "my_time.h"
+#include "mysql/components/services/log_builtins.h"
+#include "mysqld_error.h"
+#include "sql/auth/auth_acls.h"
+#include "sql/auth/auth_common.h"
+#include "sql/field.h"
+#include "sql/sql_class.h"
+#include "sql/tztime.h"
+
+/* The names that LogPluginErrMsg() uses. */
+static SERVICE_TYPE(registry) *reg_srv = nullptr;
+SERVICE_TYPE(log_builtins) *log_bi = nullptr;
+SERVICE_TYPE(log_builtins_string) *log_bs = nullptr;
+
+namespace lru_stats {
+
+/* A server without the counters has no innodb_lru_stats_interface_v1(): then
+the library is not even loaded, and INSTALL PLUGIN shows that name. */
+const innodb_lru_stats_interface_t *server() {
+  return innodb_lru_stats_interface_v1();
+}
+
+bool check_server() {
+  auto version = server()->version;
+  DBUG_EXECUTE_IF("lru_stats_wrong_version", ++version;);
+
+  if (version == INNODB_LRU_STATS_VERSION &&
+      server()->row_size == sizeof(innodb_lru_stats_t)) {
+    return true;
+  }
+
+  if (!init_logging_service_for_plugin(&reg_srv, &log_bi, &log_bs)) {
+    LogPluginErrMsg(ERROR_LEVEL, ER_LOG_PRINTF_MSG,
+                    "lru_stats.so was built for version %u of the LRU counters "
+                    "of InnoDB (%zu bytes), this server has version %u (%u "
+                    "bytes). Use the library that came with the server.",
+                    INNODB_LRU_STATS_VERSION, sizeof(innodb_lru_stats_t),
+                    version, server()->row_size);
+    deinit_logging_service_for_plugin(&reg_srv, &log_bi, &log_bs);
+  }
+  return false;
+}
+
+bool access_denied(THD *thd) { return check_global_access(thd, PROCESS_ACL); }
+
+bool store_time(THD *thd, Field *field, int64_t usec) {
+  MYSQL_TIME time;
+  thd->time_zone()->gmt_sec_to_TIME(
+      &time, my_timeval{usec / 1000000, static_cast<int64_t>(usec % 1000000)});
+  return field->store_time(&time, 6) != TYPE_OK;
+}
+
+/** Where innodb_lru_stats_reset is kept: always OFF, as nothing sets it. */
+static bool reset_variable = false;
+
+/** SET GLOBAL innodb_lru_stats_reset = ON: makes now the start of all figures
+in the tables ..._SINCE_RESET. OFF does nothing.
+@param[in]  save  the new value */
+static void update_reset(MYSQL_THD, SYS_VAR *, void *, const void *save) {
+  if (*static_cast<const bool *>(save)) server()->reset();
+}
+
+static MYSQL_SYSVAR_BOOL(
+    reset, reset_variable, PLUGIN_VAR_NOCMDOPT | PLUGIN_VAR_NOPERSIST,
+    "Setting it to ON starts all counters of "
+    "INFORMATION_SCHEMA.INNODB_LRU_STATS_SINCE_RESET at zero again. "
+    "INNODB_LRU_STATS and INNODB_METRICS are not affected. Always reads OFF.",
+    nullptr, update_reset, false);
+
+static SYS_VAR *system_variables[] = {MYSQL_SYSVAR(reset), nullptr};
+
+static st_mysql_information_schema descriptor = {
+    MYSQL_INFORMATION_SCHEMA_INTERFACE_VERSION};
+
+static constexpr unsigned int plugin_version = 0x0100;
+
+}  // namespace lru_stats
+
+/* innodb_lru_stats_reset belongs to INNODB_LRU_STATS: a variable has the name
+of its plugin. */
+mysql_declare_plugin(lru_stats){
+    MYSQL_INFORMATION_SCHEMA_PLUGIN,
+    &lru_stats::descriptor,
+    "INNODB_LRU_STATS",
+    "Sluice contributors",
+    "InnoDB LRU list activity since the start of the server",
+    PLUGIN_LICENSE_GPL,
+    lru_stats::init_innodb_lru_stats,
+    nullptr, /* check uninstall */
+    nullptr, /* deinit */
+    lru_stats::plugin_version,
+    nullptr, /* status variables */
+    lru_stats::system_variables,
+    nullptr, /* reserved */
+    0,       /* flags */
+},
+    {
+        MYSQL_INFORMATION_SCHEMA_PLUGIN,
+        &lru_stats::descriptor,
+        "INNODB_LRU_STATS_SINCE_RESET",
+        "Sluice contributors",
+        "InnoDB LRU list activity since the last innodb_lru_stats_reset",
+        PLUGIN_LICENSE_GPL,
+        lru_stats::init_innodb_lru_stats_since_reset,
+        nullptr, /* check uninstall */
+        nullptr, /* deinit */
+        lru_stats::plugin_version,
+        nullptr, /* status variables */
+        nullptr, /* system variables */
+        nullptr, /* reserved */
+        0,       /* flags */
+    } mysql_declare_plugin_end;

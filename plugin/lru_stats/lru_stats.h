@@ -1,0 +1,117 @@
+/*****************************************************************************
+
+Copyright (c) 2026, Sluice contributors.
+
+This program is free software; you can redistribute it and/or modify it under
+the terms of the GNU General Public License, version 2.0, as published by the
+Free Software Foundation.
+
+This program is distributed in the hope that it will be useful, but WITHOUT
+ANY WARRANTY; without even the implied warranty of MERCHANTABILITY or FITNESS
+FOR A PARTICULAR PURPOSE. See the GNU General Public License, version 2.0,
+for more details.
+
+You should have received a copy of the GNU General Public License along with
+this program; if not, write to the Free Software Foundation, Inc.,
+51 Franklin St, Fifth Floor, Boston, MA 02110-1301  USA
+
+*****************************************************************************/
+
+/** @file plugin/lru_stats/lru_stats.h
+ What the tables of the plugin library lru_stats have in common.
+
+ To add a table: a source file with its columns and its fill function, its
+ init function declared here, an entry in the list at the end of lru_stats.cc.
+ */
+
+#ifndef LRU_STATS_H
+#define LRU_STATS_H
+
+#include <cstdint>
+
+#include "my_inttypes.h"
+#include "mysql/plugin.h"
+#include "sql/debug_sync.h"
+#include "sql/table.h"
+#include "storage/innobase/include/buf0lrustats.h"
+
+class Field;
+class Item;
+class THD;
+
+namespace lru_stats {
+
+/** Fills a table; the frame has checked the privilege.
+@return true if an error was raised */
+using Fill_function = bool (*)(THD *thd, TABLE *table);
+
+/** @return the server's counters; not nullptr in a fill function */
+const innodb_lru_stats_interface_t *server();
+
+/** A column for a counter, a size or an identifier.
+@param[in]  name  its name
+@return BIGINT UNSIGNED NOT NULL */
+constexpr ST_FIELD_INFO number_column(const char *name) {
+  return {name,
+          MY_INT64_NUM_DECIMAL_DIGITS,
+          MYSQL_TYPE_LONGLONG,
+          0,
+          MY_I_S_UNSIGNED,
+          "",
+          0};
+}
+
+/** A column for a point in time.
+@param[in]  name  its name
+@return DATETIME(6) NOT NULL */
+constexpr ST_FIELD_INFO time_column(const char *name) {
+  return {name, 6, MYSQL_TYPE_DATETIME, 0, 0, "", 0};
+}
+
+/** What a list of columns ends with. */
+constexpr ST_FIELD_INFO end_of_columns() {
+  return {nullptr, 0, MYSQL_TYPE_NULL, 0, 0, nullptr, 0};
+}
+
+/** Stores a point in time, in the time zone of the session.
+@param[in]      thd    session
+@param[in,out]  field  field of a time_column()
+@param[in]      usec   microseconds since 1970 UTC
+@return true if an error was raised */
+bool store_time(THD *thd, Field *field, int64_t usec);
+
+/** @return false when the server's counters cannot be used, see init_table() */
+bool check_server();
+
+/** @return true, with an error raised, if the session lacks the privilege
+PROCESS, which InnoDB's own tables about the buffer pool ask for */
+bool access_denied(THD *thd);
+
+/** To be called by the init function of each table. Makes sure that the server
+has the counters, in the version this library was compiled for.
+@tparam         FILL     fills the table
+@param[in,out]  p        what the server gave to the init function
+@param[in]      columns  columns, ending with end_of_columns()
+@return 0, or 1 when the plugin cannot be loaded; the reason is in the error log
+then */
+template <Fill_function FILL>
+int init_table(void *p, ST_FIELD_INFO *columns) {
+  if (!check_server()) return 1;
+  auto *schema_table = static_cast<ST_SCHEMA_TABLE *>(p);
+  schema_table->fields_info = columns;
+  schema_table->fill_table = [](THD *thd, Table_ref *tables, Item *) -> int {
+    if (access_denied(thd)) return 1;
+    DEBUG_SYNC(thd, "lru_stats_fill_table");
+    return FILL(thd, tables->table) ? 1 : 0;
+  };
+  return 0;
+}
+
+/** Init functions of the tables.
+@return see init_table() */
+int init_innodb_lru_stats(void *p);
+int init_innodb_lru_stats_since_reset(void *p);
+
+}  // namespace lru_stats
+
+#endif /* LRU_STATS_H */

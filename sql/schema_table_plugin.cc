@@ -1,0 +1,64 @@
+/* Copyright (c) 2026, Sluice contributors.
+
+   This program is free software; you can redistribute it and/or modify
+   it under the terms of the GNU General Public License, version 2.0,
+   as published by the Free Software Foundation.
+
+   This program is distributed in the hope that it will be useful,
+   but WITHOUT ANY WARRANTY; without even the implied warranty of
+   MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+   GNU General Public License, version 2.0, for more details.
+
+   You should have received a copy of the GNU General Public License
+   along with this program; if not, write to the Free Software
+   Foundation, Inc., 51 Franklin St, Fifth Floor, Boston, MA 02110-1301  USA */
+
+#include "sql/schema_table_plugin.h"
+
+#include "my_sys.h"
+#include "mysql/plugin.h"
+#include "mysqld_error.h"
+#include "sql/sql_class.h"
+#include "sql/sql_lex.h"
+#include "sql/sql_plugin.h"
+#include "sql/sql_prepare.h"
+#include "sql/sql_show.h"
+#include "sql/table.h"
+
+/** The tables of the server itself, in sql_show.cc. */
+extern ST_SCHEMA_TABLE schema_tables[];
+
+bool lock_schema_table_plugin(THD *thd, Table_ref *table) {
+  /* A stored program keeps its LEX, and the references in it, from one
+  execution to the next. */
+  for (const plugin_ref plugin : thd->lex->plugins) {
+    if (plugin_data<ST_SCHEMA_TABLE *>(plugin) == table->schema_table) {
+      return false;
+    }
+  }
+
+  for (auto *builtin = schema_tables; builtin->table_name != nullptr;
+       ++builtin) {
+    if (builtin == table->schema_table) return false;
+  }
+
+  const LEX_CSTRING name{table->table_name, table->table_name_length};
+  const plugin_ref plugin =
+      plugin_lock_by_name(thd, name, MYSQL_INFORMATION_SCHEMA_PLUGIN);
+  auto *const found =
+      plugin == nullptr ? nullptr : plugin_data<ST_SCHEMA_TABLE *>(plugin);
+
+  /* There is no table yet while INSTALL PLUGIN initializes the plugin. */
+  if (found == nullptr) {
+    my_error(ER_UNKNOWN_TABLE, MYF(0), table->table_name,
+             INFORMATION_SCHEMA_NAME.str);
+    return true;
+  }
+
+  if (found != table->schema_table) {
+    /* Another library may have been installed, with other columns. */
+    if (ask_to_reprepare(thd)) return true;
+    table->schema_table = found;
+  }
+  return false;
+}

@@ -1,0 +1,41 @@
+/* Copyright (c) 2026, Sluice contributors.
+
+   This program is free software; you can redistribute it and/or modify
+   it under the terms of the GNU General Public License, version 2.0,
+   as published by the Free Software Foundation.
+
+   This program is distributed in the hope that it will be useful,
+   but WITHOUT ANY WARRANTY; without even the implied warranty of
+   MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+   GNU General Public License, version 2.0, for more details.
+
+   You should have received a copy of the GNU General Public License
+   along with this program; if not, write to the Free Software
+   Foundation, Inc., 51 Franklin St, Fifth Floor, Boston, MA 02110-1301  USA */
+
+#ifndef SCHEMA_TABLE_PLUGIN_INCLUDED
+#define SCHEMA_TABLE_PLUGIN_INCLUDED
+
+class THD;
+class Table_ref;
+
+/**
+  Keeps the plugin of an INFORMATION_SCHEMA table loaded while a statement uses
+  the table. To be called whenever the statement opens the table.
+
+  Table_ref::schema_table was set when the statement was parsed. It points into
+  memory that UNINSTALL PLUGIN frees, and with it the code that fills the table
+  is unmapped. So the plugin is looked up again here, by name, and referenced by
+  the LEX of the statement. From then on UNINSTALL PLUGIN answers with the
+  warning WARN_PLUGIN_BUSY and takes effect when the last statement has ended.
+
+  @param          thd    session; its LEX is that of the statement
+  @param[in,out]  table  table with schema_table set. If the plugin was
+                         uninstalled and installed again since, the statement
+                         is prepared again, or schema_table is set anew.
+
+  @return true, with an error raised, if the plugin is not there any more
+*/
+bool lock_schema_table_plugin(THD *thd, Table_ref *table);
+
+#endif /* SCHEMA_TABLE_PLUGIN_INCLUDED */

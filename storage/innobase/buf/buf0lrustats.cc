@@ -1,0 +1,400 @@
+/*****************************************************************************
+
+Copyright (c) 2026, Sluice contributors.
+
+This program is free software; you can redistribute it and/or modify it under
+the terms of the GNU General Public License, version 2.0, as published by the
+Free Software Foundation.
+
+This program is distributed in the hope that it will be useful, but WITHOUT
+ANY WARRANTY; without even the implied warranty of MERCHANTABILITY or FITNESS
+FOR A PARTICULAR PURPOSE. See the GNU General Public License, version 2.0,
+for more details.
+
+You should have received a copy of the GNU General Public License along with
+this program; if not, write to the Free Software Foundation, Inc.,
+51 Franklin St, Fifth Floor, Boston, MA 02110-1301  USA
+
+*****************************************************************************/
+
+/** @file buf/buf0lrustats.cc
+ Counts what happens in the LRU list of each buffer pool instance, where
+ upstream does not, and gives it to the plugin lru_stats.
+
+ Who writes: the hooks of buf0lruhook.h, with atomic additions. Some run under
+ the LRU list mutex, some without; which one does not matter, as no two counters
+ are promised to agree at every moment. Who reads: only the
+ functions of innodb_lru_stats_interface_t, under reader_mutex, which no hook
+ takes. */
+
+#include "buf0lrustats.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "buf0buf.h"
+#include "buf0flu.h"
+#include "buf0lru.h"
+#include "my_systime.h"
+#include "sql/mysqld.h"
+#include "srv0srv.h"
+#include "ut0counter.h"
+
+#if defined(__linux__) && defined(__x86_64__)
+/* buf_page_t must not grow, as there is one for every page of the pool. These
+are its sizes without the byte of Buf_lru_history, which is padding there. */
+#ifdef UNIV_DEBUG
+static_assert(sizeof(buf_page_t) == 168, "buf_page_t has grown");
+#else
+static_assert(sizeof(buf_page_t) == 136, "buf_page_t has grown");
+#endif
+#endif
+
+namespace {
+
+using Counter_t = std::atomic<uint64_t>;
+
+/** What the hooks count for one buffer pool instance. Two instances share no
+cache line. The names are those of innodb_lru_stats_t. */
+struct alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_counters {
+  Counter_t not_made_young_first;
+  Counter_t young_to_head;
+  Counter_t young_to_old;
+  Counter_t evicted_old;
+  Counter_t evicted_old_never_young;
+  Counter_t evicted_old_accessed_once;
+  Counter_t evicted_young;
+  Counter_t ra_evicted;
+  Counter_t flushed_cleaner;
+  Counter_t flushed_user;
+  Counter_t user_scans;
+  Counter_t user_scanned;
+  Counter_t free_waits;
+  Counter_t free_wait_usec;
+  Counter_t free_wait_max_usec;
+
+  /** Longest wait since the last reset. A maximum cannot be had by subtraction,
+  so there are two. */
+  Counter_t free_wait_max_usec_since_reset;
+
+  /** What uncounted_accesses() was when freed_page_clock left 0. */
+  Counter_t accesses_at_first_removal;
+};
+
+/** Indexed by buf_pool_index(). Static: counting starts with the server, and
+reading needs no check whether there is something to read. */
+Lru_counters counters[MAX_BUFFER_POOLS];
+
+/** Protects everything below. Held for a few microseconds by a thread that
+reads or resets, which holds no InnoDB latch and takes none meanwhile. */
+std::mutex reader_mutex;
+
+/** The counters at the last reset; zero if there was none. */
+innodb_lru_stats_t reset_base[MAX_BUFFER_POOLS];
+
+/** When that was, in microseconds since 1970 UTC; 0 if there was none. */
+int64_t reset_time_usec;
+
+/** The largest values shown so far of two counters which come from sources
+that are not exact, and would decrease at times. */
+struct Shown {
+  uint64_t not_made_young_time;
+  uint64_t not_made_young_not_old;
+} shown[MAX_BUFFER_POOLS];
+
+/** The members of innodb_lru_stats_t that count, so that "since the reset" is
+a subtraction. Not the gauges, nor the maximum. */
+constexpr uint64_t innodb_lru_stats_t::*counting_members[] = {
+    &innodb_lru_stats_t::made_young,
+    &innodb_lru_stats_t::not_made_young_time,
+    &innodb_lru_stats_t::not_made_young_first,
+    &innodb_lru_stats_t::not_made_young_not_old,
+    &innodb_lru_stats_t::young_to_head,
+    &innodb_lru_stats_t::young_to_old,
+    &innodb_lru_stats_t::evicted_old,
+    &innodb_lru_stats_t::evicted_old_never_young,
+    &innodb_lru_stats_t::evicted_old_accessed_once,
+    &innodb_lru_stats_t::evicted_young,
+    &innodb_lru_stats_t::ra_evicted,
+    &innodb_lru_stats_t::flushed_cleaner,
+    &innodb_lru_stats_t::flushed_user,
+    &innodb_lru_stats_t::user_scans,
+    &innodb_lru_stats_t::user_scanned,
+    &innodb_lru_stats_t::free_waits,
+    &innodb_lru_stats_t::free_wait_usec,
+};
+
+static_assert(sizeof(innodb_lru_stats_t) ==
+                  sizeof(uint64_t) * (std::size(counting_members) + 4 + 1),
+              "a member is neither gauge nor in counting_members nor maximum");
+
+/** Set while this thread writes a page because it needs a free one, to tell
+the eviction that follows from those after a DDL's writes: both are of type
+BUF_FLUSH_SINGLE_PAGE, and are completed by the thread that started them. */
+thread_local bool flushing_for_free_page = false;
+
+Lru_counters &counters_of(const buf_pool_t *buf_pool) {
+  return counters[buf_pool_index(buf_pool)];
+}
+
+/* Release and acquire, so that who reads a part before its whole (see
+read_since_start()) sees no more of the part. */
+
+void add(Counter_t &counter, uint64_t n = 1) {
+  counter.fetch_add(n, std::memory_order_release);
+}
+
+uint64_t get(const Counter_t &counter) {
+  return counter.load(std::memory_order_acquire);
+}
+
+void set(Counter_t &counter, uint64_t value) {
+  counter.store(value, std::memory_order_release);
+}
+
+void raise_to(Counter_t &maximum, uint64_t value) {
+  auto seen = get(maximum);
+  while (seen < value && !maximum.compare_exchange_weak(
+                             seen, value, std::memory_order_acq_rel)) {
+  }
+}
+
+/** The page accesses of an instance that no counter of ours or of upstream's
+tells more about. Upstream counts every page get already, so the accesses to
+young pages, which are the hot path, need not be counted a second time.
+May wrap around; only differences mean something.
+@param[in]  buf_pool  buffer pool instance
+@return number of page gets less those that moved their page, or did not because
+of innodb_old_blocks_time */
+uint64_t uncounted_accesses(const buf_pool_t *buf_pool) {
+  const auto &stat = buf_pool->stat;
+  /* The minuend first: an access in between is then missing for a moment,
+  instead of one too many having been shown. */
+  const auto gets = Counter::total(stat.m_n_page_gets);
+  return gets - stat.n_pages_made_young - stat.n_pages_not_made_young -
+         get(counters_of(buf_pool).young_to_head);
+}
+
+/** Computes innodb_lru_stats_t::not_made_young_not_old.
+In it are, besides the accesses to young pages, those that never move a page:
+parallel scans (Page_fetch::SCAN), probes (PEEK_IF_IN_POOL), lookups that
+returned no page, and gets that were begun before the first eviction.
+@param[in]  buf_pool  buffer pool instance
+@return the counter; 0 before the first eviction */
+uint64_t buf_lru_stats_not_old(const buf_pool_t *buf_pool) {
+  if (buf_pool->freed_page_clock == 0) return 0;
+  const auto n = static_cast<int64_t>(
+      uncounted_accesses(buf_pool) -
+      get(counters_of(buf_pool).accesses_at_first_removal));
+  return std::max<int64_t>(n, 0);
+}
+
+/** Reads an instance. The caller holds reader_mutex.
+@param[in]   i    number of the instance
+@param[out]  row  its gauges, and its counters since the start of the server */
+void read_since_start(uint32_t i, innodb_lru_stats_t &row) {
+  const auto buf_pool = buf_pool_from_array(i);
+  const auto &c = counters[i];
+
+  row.lru_len = UT_LIST_GET_LEN(buf_pool->LRU);
+  row.old_len = buf_pool->LRU_old_len;
+  row.free_len = UT_LIST_GET_LEN(buf_pool->free);
+  row.flush_list_len = UT_LIST_GET_LEN(buf_pool->flush_list);
+
+  /* A part is read before the whole, and the maximum before the sum, so that a
+  reader does not see more of the part. */
+  row.not_made_young_first = get(c.not_made_young_first);
+  row.evicted_old_accessed_once = get(c.evicted_old_accessed_once);
+  row.evicted_old_never_young = get(c.evicted_old_never_young);
+  row.ra_evicted = get(c.ra_evicted);
+  row.free_wait_max_usec = get(c.free_wait_max_usec);
+
+  row.made_young = buf_pool->stat.n_pages_made_young;
+  row.not_made_young_time = shown[i].not_made_young_time = std::max<uint64_t>(
+      shown[i].not_made_young_time, buf_pool->stat.n_pages_not_made_young);
+  row.not_made_young_not_old = shown[i].not_made_young_not_old = std::max(
+      shown[i].not_made_young_not_old, buf_lru_stats_not_old(buf_pool));
+  row.young_to_head = get(c.young_to_head);
+  row.young_to_old = get(c.young_to_old);
+  row.evicted_old = get(c.evicted_old);
+  row.evicted_young = get(c.evicted_young);
+  row.flushed_cleaner = get(c.flushed_cleaner);
+  row.flushed_user = get(c.flushed_user);
+  row.user_scans = get(c.user_scans);
+  row.user_scanned = get(c.user_scanned);
+  row.free_waits = get(c.free_waits);
+  row.free_wait_usec = get(c.free_wait_usec);
+}
+
+uint32_t lru_stats_instances() {
+  return buf_pool_ptr == nullptr
+             ? 0
+             : static_cast<uint32_t>(srv_buf_pool_instances);
+}
+
+uint32_t lru_stats_read(innodb_lru_stats_base_t base, innodb_lru_stats_t *rows,
+                        uint32_t n_rows, int64_t *since_usec) {
+  const auto n = std::min(n_rows, lru_stats_instances());
+  const std::lock_guard<std::mutex> guard(reader_mutex);
+
+  *since_usec = base == INNODB_LRU_STATS_SINCE_RESET && reset_time_usec != 0
+                    ? reset_time_usec
+                    : static_cast<int64_t>(server_start_time) * 1000000;
+
+  for (uint32_t i = 0; i < n; ++i) {
+    read_since_start(i, rows[i]);
+    if (base != INNODB_LRU_STATS_SINCE_RESET) continue;
+
+    for (const auto member : counting_members) {
+      rows[i].*member -= reset_base[i].*member;
+    }
+    rows[i].free_wait_max_usec =
+        get(counters[i].free_wait_max_usec_since_reset);
+  }
+  return n;
+}
+
+void lru_stats_reset() {
+  const auto n = lru_stats_instances();
+  const std::lock_guard<std::mutex> guard(reader_mutex);
+
+  reset_time_usec = static_cast<int64_t>(my_micro_time());
+  for (uint32_t i = 0; i < n; ++i) {
+    read_since_start(i, reset_base[i]);
+    set(counters[i].free_wait_max_usec_since_reset, 0);
+  }
+}
+
+/** What is to be known of a page before it is gone. */
+class Eviction {
+ public:
+  /** @param[in]  bpage  page; the caller holds the LRU list mutex, so the page
+  cannot change its part of the list before it is evicted */
+  explicit Eviction(const buf_page_t *bpage)
+      : m_counters(counters_of(buf_pool_from_bpage(bpage))),
+        m_old(bpage->old),
+        m_accessed(buf_page_is_accessed(bpage) !=
+                   std::chrono::steady_clock::time_point{}),
+        m_was_young(bpage->lru_history.was_young()),
+        m_accessed_again(bpage->lru_history.accessed_again()) {}
+
+  /** Counts it. In the reverse order of read_since_start(). */
+  void count() const {
+    if (m_old) {
+      add(m_counters.evicted_old);
+      if (!m_was_young) {
+        add(m_counters.evicted_old_never_young);
+        if (m_accessed && !m_accessed_again) {
+          add(m_counters.evicted_old_accessed_once);
+        }
+      }
+    } else {
+      add(m_counters.evicted_young);
+    }
+    if (!m_accessed) add(m_counters.ra_evicted);
+  }
+
+ private:
+  Lru_counters &m_counters;
+  const bool m_old;
+  const bool m_accessed;
+  const bool m_was_young;
+  const bool m_accessed_again;
+};
+
+}  // namespace
+
+const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v1() {
+  static const innodb_lru_stats_interface_t functions = {
+      INNODB_LRU_STATS_VERSION, sizeof(innodb_lru_stats_t), lru_stats_instances,
+      lru_stats_read, lru_stats_reset};
+  return &functions;
+}
+
+void buf_lru_hook_not_made_young(const buf_page_t *bpage) {
+  if (bpage->lru_history.note_access()) {
+    add(counters_of(buf_pool_from_bpage(bpage)).not_made_young_first);
+  }
+}
+
+void buf_lru_hook_make_young(buf_page_t *bpage) {
+  ut_ad(mutex_own(&buf_pool_from_bpage(bpage)->LRU_list_mutex));
+
+  if (bpage->old) {
+    bpage->lru_history.note_young();
+  } else {
+    add(counters_of(buf_pool_from_bpage(bpage)).young_to_head);
+  }
+}
+
+void buf_lru_hook_young_to_old(buf_page_t *bpage) {
+  ut_ad(mutex_own(&buf_pool_from_bpage(bpage)->LRU_list_mutex));
+
+  bpage->lru_history.note_young();
+  add(counters_of(buf_pool_from_bpage(bpage)).young_to_old);
+}
+
+void buf_lru_hook_first_removal(const buf_pool_t *buf_pool) {
+  ut_ad(mutex_own(&buf_pool->LRU_list_mutex));
+
+  set(counters_of(buf_pool).accesses_at_first_removal,
+      uncounted_accesses(buf_pool));
+}
+
+void buf_lru_hook_invalidated(const buf_pool_t *buf_pool) {
+  auto &c = counters_of(buf_pool);
+  for (auto counter :
+       {&c.not_made_young_first, &c.young_to_head, &c.young_to_old,
+        &c.evicted_old, &c.evicted_old_never_young,
+        &c.evicted_old_accessed_once, &c.evicted_young, &c.ra_evicted,
+        &c.flushed_cleaner, &c.flushed_user, &c.user_scans, &c.user_scanned,
+        &c.free_waits, &c.free_wait_usec, &c.free_wait_max_usec,
+        &c.free_wait_max_usec_since_reset, &c.accesses_at_first_removal}) {
+    set(*counter, 0);
+  }
+}
+
+bool buf_lru_hook_evict(buf_page_t *bpage) {
+  const Eviction eviction(bpage);
+  if (!buf_LRU_free_page(bpage, true)) return false;
+  eviction.count();
+  return true;
+}
+
+bool buf_lru_hook_free_written(buf_page_t *bpage, bool by_lru_batch) {
+  return by_lru_batch || flushing_for_free_page
+             ? buf_lru_hook_evict(bpage)
+             : buf_LRU_free_page(bpage, true);
+}
+
+bool buf_lru_hook_flush_user(buf_pool_t *buf_pool, buf_page_t *bpage) {
+  flushing_for_free_page = true;
+  const bool flushed =
+      buf_flush_page(buf_pool, bpage, BUF_FLUSH_SINGLE_PAGE, true);
+  flushing_for_free_page = false;
+
+  if (flushed) add(counters_of(buf_pool).flushed_user);
+  return flushed;
+}
+
+void buf_lru_hook_flushed_cleaner(const buf_pool_t *buf_pool, size_t n) {
+  if (n > 0) add(counters_of(buf_pool).flushed_cleaner, n);
+}
+
+void buf_lru_hook_user_scan(const buf_pool_t *buf_pool, size_t n) {
+  auto &c = counters_of(buf_pool);
+  add(c.user_scans);
+  if (n > 0) add(c.user_scanned, n);
+}
+
+void Buf_lru_free_wait::end() const {
+  const auto wait = std::chrono::steady_clock::now() - m_start;
+  const auto usec = static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(wait).count());
+  auto &c = counters_of(m_buf_pool);
+  add(c.free_waits);
+  add(c.free_wait_usec, usec);
+  raise_to(c.free_wait_max_usec, usec);
+  raise_to(c.free_wait_max_usec_since_reset, usec);
+}
