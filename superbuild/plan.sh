@@ -17,8 +17,8 @@ if [ -n "${UPSTREAM_TARBALL:-}" ] || [ -f "$cached" ] || [ -f build/upstream.sta
   download="the upstream source is at hand, up to 400 MB of Debian packages to download"
 fi
 case $preset in
-  release) disk="5 GB" minutes=70 ;;
-  *) disk="8 GB" minutes=50 ;;
+  release) disk="5 GB" minutes=50 ;;
+  *) disk="6 GB" minutes=45 ;;
 esac
 free=$(df --output=avail -BG . | tail -n 1 | tr -dc 0-9)
 echo "make $goal: builds MySQL $UPSTREAM_VERSION with Sluice's patches, preset $preset, in build/:" \
