@@ -67,9 +67,9 @@ measure() {
   start "$preset" valgrind --tool=callgrind --callgrind-out-file="$home/callgrind.out" \
     --toggle-collect='dispatch_command(THD*, COM_DATA const*, enum_server_command)'
   bench --events=1000 oltp_point_select run
-  callgrind_control -z "$server_pid" >/dev/null
+  callgrind_control -z "$server_pid" >/dev/null 2>&1
   bench --events=$statements oltp_point_select run
-  callgrind_control -d "$server_pid" >/dev/null
+  callgrind_control -d "$server_pid" >/dev/null 2>&1
   stop
   totals=$(sed -nE 's/^totals: ([0-9]+).*/\1/p' "$home/callgrind.out.1")
   rm -f -- "$home"/callgrind.out*
