@@ -26,12 +26,17 @@ run: ## Build, start a server, run a load and show pages moving through the LRU
 stop: ## Stop the server that make run left running
 	@demo/stop.sh
 
-.PHONY: test
+.PHONY: test test-long
 test: ## Build the debug preset (PRESET=asan: that one), run our suites and the guard list
 	@superbuild/plan.sh test $(PRESET)
 	@superbuild/dependencies.sh
 	@$(call build,$(PRESET))
 	@PRESET=$(PRESET) superbuild/test.sh
+
+test-long: ## Run the loops that are too long for make test (about two minutes each)
+	@superbuild/dependencies.sh
+	@$(call build,$(PRESET))
+	@PRESET=$(PRESET) superbuild/test.sh --big-test binlog_purge_crash.binlog_purge_night
 
 .PHONY: deps release debug asan stock
 deps: ## Install the Debian packages that are missing

@@ -1,0 +1,115 @@
+/* Copyright (c) 2026, Sluice contributors.
+
+   This program is free software; you can redistribute it and/or modify
+   it under the terms of the GNU General Public License, version 2.0,
+   as published by the Free Software Foundation.
+
+   This program is distributed in the hope that it will be useful,
+   but WITHOUT ANY WARRANTY; without even the implied warranty of
+   MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+   GNU General Public License, version 2.0, for more details.
+
+   You should have received a copy of the GNU General Public License
+   along with this program; if not, write to the Free Software
+   Foundation, Inc., 51 Franklin St, Fifth Floor, Boston, MA 02110-1301  USA */
+
+#ifndef SQL_BINLOG_PURGE_PENDING_LIST_H
+#define SQL_BINLOG_PURGE_PENDING_LIST_H
+
+/**
+  @file sql/binlog/purge/pending_list.h
+
+  The file which remembers, across a crash, the binary logs that were purged
+  but are still on disk.
+*/
+
+#include <string>
+#include <vector>
+
+#include "my_inttypes.h"
+
+namespace binlog::purge {
+
+/**
+  A text file beside the index file, `<index>.~purge~`: a path a line, as the
+  index file had it.
+
+  A name is written, durably, before it is taken out of the index. So a name
+  in this list is that of a dead file unless the index has it, too: then the
+  server stopped between the two, and the file is alive. A name without a file
+  is that of a file which was removed. Both are no errors.
+
+  A line without its newline is the rest of a write that failed or of a crash
+  in it, and is ignored.
+
+  Not thread safe: Purger::m_list_mutex protects it.
+*/
+class Pending_list {
+ public:
+  /**
+    Sets the name of the list, after that of the index file.
+
+    @return true if the name is too long, false otherwise
+  */
+  bool set_name(const char *index_file_name);
+
+  const std::string &name() const { return m_name; }
+
+  /** Lines in the file, those of removed files included. */
+  size_t lines() const { return m_lines; }
+
+  /**
+    Reads the names, and clears away what a crash in rewrite() left. A missing
+    file is an empty list.
+
+    @return 0 or errno
+  */
+  int read(std::vector<std::string> *names);
+
+  /**
+    Adds names and syncs the file. Upon an error the file is left as it was,
+    as far as a reader is concerned.
+
+    @return 0 or errno
+  */
+  int append(const std::vector<std::string> &names);
+
+  /**
+    Replaces the file by one with these names, by a rename. Upon an error the
+    old file is unharmed.
+
+    @return 0 or errno
+  */
+  int rewrite(const std::vector<std::string> &names);
+
+  /**
+    Removes the file.
+
+    @return 0 or errno; a file that isn't there is no error
+  */
+  int remove();
+
+  /**
+    Leaves the names to a server which does not know this list: writes them to
+    the file in which MYSQL_BIN_LOG::open_index_file() looks for files to be
+    deleted. To be called when nobody uses the index any longer.
+
+    @return 0 or errno
+  */
+  int leave_to_upstream(const std::vector<std::string> &names) const;
+
+ private:
+  /** The file which rewrite() gives the name of the list in the end. */
+  std::string name_of_new() const { return m_name + "new"; }
+
+  std::string m_name;
+  /** Upstream's list of that kind, which lives during a purge only. */
+  std::string m_upstream_name;
+  /** Bytes of the file that are known to be good, where append() goes on. */
+  my_off_t m_size{0};
+  size_t m_lines{0};
+};
+
+}  // namespace binlog::purge
+
+#endif  // SQL_BINLOG_PURGE_PENDING_LIST_H

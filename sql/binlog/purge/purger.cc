@@ -1,0 +1,911 @@
+/* Copyright (c) 2026, Sluice contributors.
+
+   This program is free software; you can redistribute it and/or modify
+   it under the terms of the GNU General Public License, version 2.0,
+   as published by the Free Software Foundation.
+
+   This program is distributed in the hope that it will be useful,
+   but WITHOUT ANY WARRANTY; without even the implied warranty of
+   MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+   GNU General Public License, version 2.0, for more details.
+
+   You should have received a copy of the GNU General Public License
+   along with this program; if not, write to the Free Software
+   Foundation, Inc., 51 Franklin St, Fifth Floor, Boston, MA 02110-1301  USA */
+
+#include "sql/binlog/purge/purger.h"
+
+#include <sys/stat.h>
+#ifndef _WIN32
+#include <sys/statvfs.h>
+#endif
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "my_dbug.h"
+#include "my_dir.h"
+#include "my_sys.h"
+#include "my_systime.h"
+#include "my_thread.h"
+#include "my_thread_local.h"
+#include "mysql/components/services/bits/psi_thread_bits.h"
+#include "mysql/components/services/log_builtins.h"
+#include "mysql/my_loglevel.h"
+#include "mysql/psi/mysql_cond.h"
+#include "mysql/psi/mysql_file.h"
+#include "mysql/psi/mysql_mutex.h"
+#include "mysql/psi/mysql_stage.h"
+#include "mysql/psi/mysql_thread.h"
+#include "mysqld_error.h"
+#include "sql/binlog/purge/file_remover.h"
+#include "sql/binlog/purge/pending_list.h"
+#include "sql/binlog/purge/pending_queue.h"
+#include "sql/binlog_index.h"
+#include "sql/current_thd.h"
+#include "sql/debug_sync.h"
+#include "sql/handler.h"  // ha_binlog_index_purge_file
+#include "sql/mysqld.h"
+#include "sql/sql_backup_lock.h"
+#include "sql/sql_class.h"
+#include "sql/sql_const.h"
+#include "sql/sql_error.h"
+#include "sql/sql_show.h"  // add_status_vars
+#include "sql/sql_thd_internal_api.h"
+
+namespace binlog::purge {
+
+bool opt_background;
+ulonglong opt_chunk_size;
+uint opt_chunk_interval;
+uint opt_min_free_percent;
+bool opt_hurry;
+ulong opt_at_shutdown;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/** A pause after that many files, as a directory's journal has to be spared
+    of a burst, too. */
+constexpr uint max_files_without_pause = 16;
+/** A file that can't be removed is tried again after a second, then after
+    twice as long each time, but at least every minute. */
+constexpr std::chrono::seconds first_retry_delay{1};
+constexpr std::chrono::seconds max_retry_delay{60};
+/** The list of pending files is written anew if most of that many lines, or
+    more, are of files already removed. */
+constexpr size_t min_lines_to_rewrite = 1024;
+
+PSI_mutex_key key_mutex;
+PSI_mutex_key key_list_mutex;
+PSI_cond_key key_cond;
+PSI_cond_key key_idle_cond;
+PSI_thread_key key_thread;
+
+PSI_stage_info stage_waiting_for_files = {0, "Waiting for purged binary logs",
+                                          0, PSI_DOCUMENT_ME};
+PSI_stage_info stage_removing = {0, "Removing purged binary logs", 0,
+                                 PSI_DOCUMENT_ME};
+PSI_stage_info stage_pausing = {
+    0, "Pausing between chunks of purged binary logs", 0, PSI_DOCUMENT_ME};
+PSI_stage_info stage_waiting_to_retry = {
+    0, "Waiting to retry the removal of purged binary logs", 0,
+    PSI_DOCUMENT_ME};
+
+#ifdef HAVE_PSI_INTERFACE
+void register_instruments() {
+  static PSI_mutex_info mutexes[] = {
+      {&key_mutex, "MYSQL_BIN_LOG::LOCK_purge", PSI_FLAG_SINGLETON, 0,
+       PSI_DOCUMENT_ME},
+      {&key_list_mutex, "MYSQL_BIN_LOG::LOCK_purge_list", PSI_FLAG_SINGLETON, 0,
+       PSI_DOCUMENT_ME}};
+  static PSI_cond_info conds[] = {
+      {&key_cond, "MYSQL_BIN_LOG::COND_purge", PSI_FLAG_SINGLETON, 0,
+       PSI_DOCUMENT_ME},
+      {&key_idle_cond, "MYSQL_BIN_LOG::COND_purge_idle", PSI_FLAG_SINGLETON, 0,
+       PSI_DOCUMENT_ME}};
+  static PSI_thread_info threads[] = {{&key_thread, "binlog_purge", "bl_purge",
+                                       PSI_FLAG_SINGLETON, 0, PSI_DOCUMENT_ME}};
+  static PSI_stage_info *stages[] = {&stage_waiting_for_files, &stage_removing,
+                                     &stage_pausing, &stage_waiting_to_retry};
+  mysql_mutex_register("sql", mutexes, std::size(mutexes));
+  mysql_cond_register("sql", conds, std::size(conds));
+  mysql_thread_register("sql", threads, std::size(threads));
+  mysql_stage_register("sql", stages, std::size(stages));
+}
+#endif
+
+/** What SHOW STATUS shows; written under Purger::m_mutex unless noted. */
+struct Status {
+  std::atomic<ulonglong> files_pending{0};
+  std::atomic<ulonglong> bytes_pending{0};
+  std::atomic<ulonglong> files_removed{0};
+  std::atomic<ulonglong> bytes_removed{0};
+  /** A file and an error count once, however often it is retried. */
+  std::atomic<ulonglong> errors{0};
+  /** Without a lock. */
+  std::atomic<ulonglong> commit_waits{0};
+  std::atomic<ulonglong> commit_wait_max_us{0};
+};
+
+Status status;
+
+/** A message for the error log, written when no mutex is held. */
+struct Message {
+  loglevel level;
+  std::string text;
+};
+
+/** The queue and the thread; there is one. */
+class Purger {
+ public:
+  void open(Binlog_index_monitor *index);
+  void start();
+  void stop();
+  void leave_to_next_start();
+
+  bool is_available() const { return m_is_accepting; }
+  bool write_ahead(const std::vector<std::string> &names);
+  void forget();
+  void enqueue(const std::vector<std::string> &names);
+  void release(THD *thd, const std::vector<std::string> &names);
+  bool is_pending(const char *name);
+  /**
+    @param[out] name  the first file that can't be removed
+    @return true if there is such a file; errno is in my_errno()
+  */
+  bool remove_all_now(std::string *name);
+  void wake_up();
+
+  /** The thread's. */
+  void run();
+
+ private:
+  using File = Pending_queue::File;
+
+  void init();
+  void publish_pending();
+
+  bool acquire_backup_lock(THD *thd);
+  File next_file(Clock::time_point *wake_up_at);
+  void remove_a_chunk(THD *thd, File file);
+  void note_result(File file, File_remover::Result result);
+  void note_error(const Pending_file &file, bool will_retry);
+  void write_messages();
+  bool is_pause_due() const;
+  bool is_disk_nearly_full();
+  void pause(THD *thd);
+  void wait(THD *thd, const PSI_stage_info &stage, Clock::time_point until);
+  bool tidy_list();
+
+  /** Protects the list, and what follows; held across syncs of it. */
+  mysql_mutex_t m_list_mutex;
+  Pending_list m_list;
+  /** The list was read; if not, it must not be touched. */
+  bool m_is_list_read{false};
+  /** Names written ahead by a purge which has not updated the index yet. */
+  bool m_names_in_flight{false};
+  /** Errors logged, if append() and rewrite() did not succeed since. */
+  int m_list_errno{0};
+  int m_tidy_errno{0};
+
+  /** Protects all that follows; never held across I/O. */
+  mysql_mutex_t m_mutex;
+  /** Something to do for the thread, or a reason to end its pause. */
+  mysql_cond_t m_cond;
+  /** The thread doesn't touch a file any longer. */
+  mysql_cond_t m_idle_cond;
+  std::atomic<bool> m_is_initialized{false};
+  bool m_is_opened{false};
+  std::atomic<bool> m_is_accepting{false};
+  bool m_is_stopping{false};
+  /** Set by stop(): what is pending is removed before the thread ends. */
+  bool m_is_finishing{false};
+  /** The thread works on a file. */
+  bool m_is_busy{false};
+  /** RESET works on all files; the thread must not. */
+  bool m_is_resetting{false};
+  my_thread_handle m_thread{};
+  bool m_is_running{false};
+  bool m_was_started{false};
+  THD *m_thd{nullptr};
+  Pending_queue m_queue;
+
+  /* The thread's own. */
+  ulonglong m_bytes_since_pause{0};
+  uint m_files_since_pause{0};
+  bool m_disk_is_nearly_full{false};
+  Clock::time_point m_disk_checked_at{};
+  std::string m_last_path;
+  std::vector<Message> m_messages;
+  /** The error logged last, if no file was removed since. */
+  int m_logged_errno{0};
+  std::string m_logged_call;
+};
+
+Purger purger;
+
+void log(loglevel level, const std::string &text) {
+  LogErr(level, ER_LOG_PRINTF_MSG, text.c_str());
+}
+
+std::string text_of_errno(int number) {
+  char buffer[MYSYS_STRERROR_SIZE];
+  return std::to_string(number) + " - " +
+         my_strerror(buffer, sizeof(buffer), number);
+}
+
+ulonglong file_size(const std::string &path) {
+  MY_STAT file;
+  return mysql_file_stat(key_file_binlog, path.c_str(), &file, MYF(0)) !=
+                 nullptr
+             ? static_cast<ulonglong>(file.st_size)
+             : 0;
+}
+
+bool file_exists(const std::string &path) {
+  MY_STAT file;
+  return mysql_file_stat(key_file_binlog, path.c_str(), &file, MYF(0)) !=
+         nullptr;
+}
+
+/* ---- the queue ---------------------------------------------------------- */
+
+void Purger::init() {
+  if (m_is_initialized) return;
+#ifdef HAVE_PSI_INTERFACE
+  register_instruments();
+#endif
+  mysql_mutex_init(key_list_mutex, &m_list_mutex, MY_MUTEX_INIT_FAST);
+  mysql_mutex_init(key_mutex, &m_mutex, MY_MUTEX_INIT_FAST);
+  mysql_cond_init(key_cond, &m_cond);
+  mysql_cond_init(key_idle_cond, &m_idle_cond);
+  m_is_initialized = true;
+}
+
+/** What SHOW STATUS tells of the queue. */
+void Purger::publish_pending() {
+  mysql_mutex_assert_owner(&m_mutex);
+  status.files_pending = m_queue.size();
+  status.bytes_pending = m_queue.bytes();
+}
+
+bool Purger::write_ahead(const std::vector<std::string> &names) {
+  MUTEX_LOCK(list_guard, &m_list_mutex);
+  DBUG_EXECUTE_IF("crash_binlog_purge_before_list", DBUG_SUICIDE(););
+  const int error = m_list.append(names);
+  if (error != 0) {
+    ++status.errors;
+    // With expiry there would be one at each rotation.
+    if (error != m_list_errno)
+      log(WARNING_LEVEL,
+          "Binary logs are removed by the purge itself, which may delay "
+          "commits, as long as the list of purged files '" +
+              m_list.name() + "' can't be written (" + text_of_errno(error) +
+              ").");
+    m_list_errno = error;
+    return true;
+  }
+  m_list_errno = 0;
+  m_names_in_flight = true;
+  DBUG_EXECUTE_IF("crash_binlog_purge_after_list", DBUG_SUICIDE(););
+  return false;
+}
+
+void Purger::forget() {
+  MUTEX_LOCK(list_guard, &m_list_mutex);
+  m_names_in_flight = false;
+  // The names stay in the list until it is next written anew or removed.
+  mysql_mutex_lock(&m_mutex);
+  mysql_cond_signal(&m_cond);
+  mysql_mutex_unlock(&m_mutex);
+}
+
+void Purger::enqueue(const std::vector<std::string> &names) {
+  MUTEX_LOCK(list_guard, &m_list_mutex);
+  m_names_in_flight = false;
+  MUTEX_LOCK(guard, &m_mutex);
+  for (const std::string &name : names) m_queue.add(name, false);
+  publish_pending();
+}
+
+void Purger::release(THD *thd, const std::vector<std::string> &names) {
+  std::vector<ulonglong> sizes;
+  for (const std::string &name : names) {
+    MY_STAT file;
+    const bool found = mysql_file_stat(key_file_binlog, name.c_str(), &file,
+                                       MYF(0)) != nullptr;
+    sizes.push_back(found ? static_cast<ulonglong>(file.st_size) : 0);
+    if (!found && my_errno() == ENOENT) {
+      // As Binlog_index_monitor::purge_index_entry() does.
+      if (thd != nullptr)
+        push_warning_printf(thd, Sql_condition::SL_WARNING,
+                            ER_LOG_PURGE_NO_FILE,
+                            ER_THD(thd, ER_LOG_PURGE_NO_FILE), name.c_str());
+      LogErr(INFORMATION_LEVEL, ER_CANT_STAT_FILE, name.c_str());
+      set_my_errno(0);
+      continue;
+    }
+    // Upstream fails with it; the thread will go on trying.
+    if (thd != nullptr && (!found || MY_S_ISDIR(file.st_mode)))
+      push_warning_printf(thd, Sql_condition::SL_WARNING,
+                          ER_BINLOG_PURGE_FATAL_ERR,
+                          "a problem with deleting %s; "
+                          "consider examining correspondence "
+                          "of your binlog index file "
+                          "to the actual binlog files",
+                          name.c_str());
+    ha_binlog_index_purge_file(thd, name.c_str());
+  }
+
+  MUTEX_LOCK(guard, &m_mutex);
+  // RESET BINARY LOGS may have removed them; that is not told to release().
+  for (size_t i = 0; i < names.size(); ++i) m_queue.release(names[i], sizes[i]);
+  publish_pending();
+  mysql_cond_signal(&m_cond);
+}
+
+bool Purger::is_pending(const char *name) {
+  if (!m_is_initialized) return false;
+  MUTEX_LOCK(guard, &m_mutex);
+  return m_queue.has(name) ||
+         m_queue.has(File_remover::name_before_shrinking(name));
+}
+
+bool Purger::remove_all_now(std::string *name) {
+  if (!m_is_initialized) return false;
+  mysql_mutex_lock(&m_mutex);
+  m_is_resetting = true;
+  while (m_is_busy) mysql_cond_wait(&m_idle_cond, &m_mutex);
+  std::vector<File> files = m_queue.take_all();
+  mysql_mutex_unlock(&m_mutex);
+
+  int error = 0;
+  for (File &file : files) {
+    File_remover &remover = file->remover;
+    if (error == 0 && remover.step(0) != File_remover::Result::done) {
+      error = remover.failed_errno();
+      *name = remover.path();
+      if (file->last_errno != error) ++status.errors;
+      file->last_errno = error;
+    }
+    MUTEX_LOCK(guard, &m_mutex);
+    if (error == 0) {
+      if (!remover.was_missing()) ++status.files_removed;
+      status.bytes_removed += remover.bytes_freed();
+      m_queue.finished(std::move(file));
+      DBUG_EXECUTE_IF("crash_binlog_purge_in_reset", DBUG_SUICIDE(););
+    } else {
+      m_queue.retry_later(std::move(file), Clock::now());
+    }
+    publish_pending();
+  }
+
+  if (error == 0) {
+    MUTEX_LOCK(list_guard, &m_list_mutex);
+    if (m_is_list_read && (error = m_list.remove()) != 0) *name = m_list.name();
+  }
+  mysql_mutex_lock(&m_mutex);
+  m_is_resetting = false;
+  mysql_cond_signal(&m_cond);
+  mysql_mutex_unlock(&m_mutex);
+  if (error != 0) set_my_errno(error);
+  return error != 0;
+}
+
+void Purger::wake_up() {
+  if (!m_is_initialized) return;
+  MUTEX_LOCK(guard, &m_mutex);
+  mysql_cond_signal(&m_cond);
+}
+
+/* ---- the thread --------------------------------------------------------- */
+
+/**
+  Waits until m_cond is signalled or, if that is sooner, until the given time.
+*/
+void Purger::wait(THD *thd, const PSI_stage_info &stage,
+                  Clock::time_point until) {
+  mysql_mutex_assert_owner(&m_mutex);
+  THD_STAGE_INFO(thd, stage);
+  if (until == Clock::time_point::max()) {
+    mysql_cond_wait(&m_cond, &m_mutex);
+    return;
+  }
+  const auto rest = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      until - Clock::now());
+  if (rest.count() <= 0) return;
+  struct timespec abstime;
+  set_timespec_nsec(&abstime, rest.count());
+  mysql_cond_timedwait(&m_cond, &m_mutex, &abstime);
+}
+
+/**
+  No file of the binary log vanishes while somebody has LOCK INSTANCE FOR
+  BACKUP, be it in the index or not.
+
+  @return true if the wait for it was ended by stop()
+*/
+bool Purger::acquire_backup_lock(THD *thd) {
+  if (!acquire_shared_backup_lock(thd, LONG_TIMEOUT, false)) return false;
+  thd->clear_error();
+  thd->get_stmt_da()->reset_condition_info(thd);
+  return true;
+}
+
+/**
+  Logs an error, but not one that follows its like: with a folder that turned
+  read-only there would be one for each file.
+*/
+void Purger::note_error(const Pending_file &file, bool will_retry) {
+  const File_remover &remover = file.remover;
+  if (file.last_errno == remover.failed_errno()) return;
+  ++status.errors;
+  if (m_logged_errno == remover.failed_errno() &&
+      m_logged_call == remover.failed_call())
+    return;
+  m_logged_errno = remover.failed_errno();
+  m_logged_call = remover.failed_call();
+  m_messages.push_back(
+      {WARNING_LEVEL,
+       "Purged binary log '" + remover.path() + "': " + m_logged_call +
+           " failed (" + text_of_errno(m_logged_errno) + "). " +
+           (will_retry ? "The removal will be retried until it succeeds; "
+                       : "It is removed at once instead of chunk by chunk; ") +
+           "further files with this error are only counted, in "
+           "Binlog_purge_errors."});
+}
+
+/** The error log may be slow, and commits wait for m_mutex. */
+void Purger::write_messages() {
+  for (const Message &message : m_messages) log(message.level, message.text);
+  m_messages.clear();
+}
+
+void Purger::note_result(File file, File_remover::Result result) {
+  mysql_mutex_assert_owner(&m_mutex);
+  const File_remover &remover = file->remover;
+  const ulonglong freed = remover.bytes_freed();
+  status.bytes_removed += freed;
+  m_queue.shrunk(file.get(), freed);
+  m_bytes_since_pause += freed;
+  m_last_path = remover.path();
+
+  if (remover.failed_call() != nullptr)
+    note_error(*file, result == File_remover::Result::failed);
+
+  switch (result) {
+    case File_remover::Result::more:
+      m_queue.put_back(std::move(file));
+      break;
+    case File_remover::Result::failed: {
+      file->last_errno = remover.failed_errno();
+      const auto delay = std::min<Clock::duration>(
+          first_retry_delay * (1 << std::min(file->failures, 10U)),
+          max_retry_delay);
+      ++file->failures;
+      m_queue.retry_later(std::move(file), Clock::now() + delay);
+      break;
+    }
+    case File_remover::Result::done:
+      if (file->last_errno != 0)
+        m_messages.push_back(
+            {INFORMATION_LEVEL, "Purged binary log '" + remover.path() +
+                                    "' has been removed after all."});
+      if (remover.failed_call() == nullptr) m_logged_errno = 0;
+      if (!remover.was_missing()) {
+        ++status.files_removed;
+        ++m_files_since_pause;
+      }
+      m_queue.finished(std::move(file));
+      break;
+  }
+  publish_pending();
+}
+
+/** Called and left with m_mutex held. */
+void Purger::remove_a_chunk(THD *thd, File file) {
+  mysql_mutex_assert_owner(&m_mutex);
+  m_is_busy = true;
+  // A shutdown that waits for the end doesn't wait longer than it must.
+  const ulonglong chunk_size = m_is_finishing ? 0 : opt_chunk_size;
+  mysql_mutex_unlock(&m_mutex);
+
+  THD_STAGE_INFO(thd, stage_removing);
+  const File_remover::Result result = file->remover.step(chunk_size);
+  DBUG_EXECUTE_IF("binlog_purge_sync_after_chunk", {
+    const char action[] =
+        "now SIGNAL binlog_purge_chunk_removed WAIT_FOR binlog_purge_go_on";
+    assert(!debug_sync_set_action(thd, STRING_WITH_LEN(action)));
+  });
+
+  mysql_mutex_lock(&m_mutex);
+  m_is_busy = false;
+  note_result(std::move(file), result);
+  mysql_cond_broadcast(&m_idle_cond);
+}
+
+/** Looked up once a second, as it goes up and down slowly. */
+bool Purger::is_disk_nearly_full() {
+#ifdef _WIN32
+  return false;
+#else
+  if (DBUG_EVALUATE_IF("binlog_purge_disk_nearly_full", true, false))
+    return opt_min_free_percent > 0;
+  if (opt_min_free_percent == 0) return false;
+  const Clock::time_point now = Clock::now();
+  if (now - m_disk_checked_at < std::chrono::seconds(1))
+    return m_disk_is_nearly_full;
+  m_disk_checked_at = now;
+  char folder[FN_REFLEN];
+  size_t length;
+  dirname_part(folder, m_last_path.c_str(), &length);
+  struct statvfs disk;
+  m_disk_is_nearly_full =
+      statvfs(length > 0 ? folder : ".", &disk) == 0 && disk.f_blocks > 0 &&
+      disk.f_bavail * 100 < disk.f_blocks * opt_min_free_percent;
+  return m_disk_is_nearly_full;
+#endif
+}
+
+bool Purger::is_pause_due() const {
+  return m_bytes_since_pause >= opt_chunk_size ||
+         m_files_since_pause >= max_files_without_pause;
+}
+
+void Purger::pause(THD *thd) {
+  m_bytes_since_pause = 0;
+  m_files_since_pause = 0;
+  const Clock::time_point start = Clock::now();
+  // The disk may fill up meanwhile, so it is a pause of a second at a time.
+  while (!is_disk_nearly_full()) {
+    MUTEX_LOCK(guard, &m_mutex);
+    if (m_is_stopping || opt_hurry) return;
+    // Looked at each time: the pause may be made shorter while it lasts.
+    const auto until = start + std::chrono::milliseconds(opt_chunk_interval);
+    const auto now = Clock::now();
+    if (now >= until) return;
+    wait(thd, stage_pausing, std::min(until, now + std::chrono::seconds(1)));
+  }
+}
+
+/**
+  Removes the list if no file is pending, or makes it shorter.
+
+  @return true if it could not be done and is to be tried again
+*/
+bool Purger::tidy_list() {
+  MUTEX_LOCK(list_guard, &m_list_mutex);
+  if (m_names_in_flight || m_list.lines() == 0) return false;
+  mysql_mutex_lock(&m_mutex);
+  const size_t pending = m_queue.size();
+  const bool is_long =
+      m_list.lines() >= min_lines_to_rewrite && m_list.lines() > 2 * pending;
+  const std::vector<std::string> names =
+      is_long ? m_queue.names() : std::vector<std::string>();
+  mysql_mutex_unlock(&m_mutex);
+  if (pending > 0 && !is_long) return false;
+
+  DBUG_EXECUTE_IF("crash_binlog_purge_before_list_remove", {
+    if (pending == 0) DBUG_SUICIDE();
+  });
+  const int error = m_list.rewrite(names);
+  // The old list is as good, only longer.
+  if (error != 0 && error != m_tidy_errno) {
+    ++status.errors;
+    log(WARNING_LEVEL, "The list of purged binary logs '" + m_list.name() +
+                           "' can't be made shorter (" + text_of_errno(error) +
+                           "); it will be tried again.");
+  }
+  m_tidy_errno = error;
+  return error != 0;
+}
+
+/**
+  Takes the next file to work on.
+
+  @param[out] wake_up_at  if there is none, when to ask again
+  @return nullptr if there is none, or the thread has to end
+*/
+Purger::File Purger::next_file(Clock::time_point *wake_up_at) {
+  mysql_mutex_assert_owner(&m_mutex);
+  *wake_up_at = Clock::time_point::max();
+  if (m_is_resetting || (m_is_stopping && !m_is_finishing)) return nullptr;
+  return m_queue.take_due(Clock::now(), wake_up_at);
+}
+
+void Purger::run() {
+  THD *thd = create_internal_thd();
+  thd->set_command(COM_DAEMON);
+
+  mysql_mutex_lock(&m_mutex);
+  m_thd = thd;
+  for (;;) {
+    Clock::time_point wake_up_at;
+    File file = next_file(&wake_up_at);
+    if (file == nullptr) {
+      if (m_is_stopping) break;
+      const bool is_empty = m_queue.is_empty();
+      mysql_mutex_unlock(&m_mutex);
+      const bool is_untidy = tidy_list();
+      mysql_mutex_lock(&m_mutex);
+      // What came meanwhile has to be seen before the wait.
+      file = next_file(&wake_up_at);
+      if (file == nullptr && !m_is_stopping) {
+        if (is_untidy)
+          wake_up_at = std::min(wake_up_at, Clock::now() + max_retry_delay);
+        wait(thd, is_empty ? stage_waiting_for_files : stage_waiting_to_retry,
+             wake_up_at);
+      }
+      if (file != nullptr) m_queue.put_back(std::move(file));
+      continue;
+    }
+    m_queue.put_back(std::move(file));
+    mysql_mutex_unlock(&m_mutex);
+
+    if (acquire_backup_lock(thd)) {
+      mysql_mutex_lock(&m_mutex);
+      if (m_is_stopping) break;
+      // Out of memory.
+      wait(thd, stage_waiting_to_retry, Clock::now() + first_retry_delay);
+      continue;
+    }
+    mysql_mutex_lock(&m_mutex);
+    // RESET BINARY LOGS or stop() may have been faster.
+    file = next_file(&wake_up_at);
+    if (file != nullptr) remove_a_chunk(thd, std::move(file));
+    mysql_mutex_unlock(&m_mutex);
+    release_backup_lock(thd);
+
+    write_messages();
+    tidy_list();
+    if (is_pause_due()) pause(thd);
+    mysql_mutex_lock(&m_mutex);
+  }
+  m_thd = nullptr;
+  mysql_mutex_unlock(&m_mutex);
+  destroy_internal_thd(thd);
+}
+
+extern "C" {
+static void *binlog_purge_thread(void *) {
+  if (my_thread_init()) return nullptr;
+  purger.run();
+  my_thread_end();
+  return nullptr;
+}
+}
+
+/* ---- life of the server ------------------------------------------------- */
+
+void Purger::open(Binlog_index_monitor *index) {
+  if (m_is_opened) return;
+  init();
+  m_is_opened = true;
+  index->assert_owner();
+
+  std::vector<std::string> listed;
+  int error = 0;
+  if (m_list.set_name(index->get_index_fname()))
+    error = ENAMETOOLONG;
+  else
+    error = m_list.read(&listed);
+  if (error != 0) {
+    log(ERROR_LEVEL, "The list of purged binary logs '" + m_list.name() +
+                         "' can't be read (" + text_of_errno(error) +
+                         "): purges will remove files themselves. Files in it "
+                         "stay on disk until it can be read at a start.");
+    return;
+  }
+
+  // What a server that stopped between the list and the index left is alive.
+  std::set<std::string> alive;
+  const auto in_index = index->get_log_index(false);
+  if (in_index.first != LOG_INFO_EOF) {
+    log(ERROR_LEVEL,
+        "The index of the binary log can't be read: the files in '" +
+            m_list.name() + "' stay on disk until it can be read at a start.");
+    return;
+  }
+  for (const std::string &name : in_index.second)
+    alive.insert(name.substr(dirname_length(name.c_str())));
+
+  size_t count = 0;
+  std::string first;
+  mysql_mutex_lock(&m_mutex);
+  for (const std::string &name : listed) {
+    if (alive.count(name.substr(dirname_length(name.c_str()))) != 0) continue;
+    const std::string other_name = File_remover::name_while_shrinking(name);
+    const std::string &path = file_exists(name) ? name : other_name;
+    if (!file_exists(path)) continue;
+    m_queue.add(name, false);
+    m_queue.release(name, file_size(path));
+    if (++count == 1) first = path;
+  }
+  publish_pending();
+  mysql_mutex_unlock(&m_mutex);
+
+  if (count > 0)
+    log(INFORMATION_LEVEL,
+        std::to_string(count) +
+            " binary logs were purged, but not yet removed, when the server "
+            "stopped; the first one is '" +
+            first + "'.");
+  m_is_list_read = true;
+  m_is_accepting = true;
+  if (!opt_background) {
+    std::string name;
+    if (remove_all_now(&name))
+      log(WARNING_LEVEL, "Purged binary log '" + name + "' can't be removed (" +
+                             text_of_errno(my_errno()) + ").");
+  }
+}
+
+void Purger::start() {
+  init();
+  if (!m_is_accepting) return;
+  MUTEX_LOCK(guard, &m_mutex);
+  const int error = mysql_thread_create(key_thread, &m_thread, nullptr,
+                                        binlog_purge_thread, nullptr);
+  m_is_running = error == 0;
+  m_was_started = true;
+  if (error != 0) {
+    m_is_accepting = false;
+    log(ERROR_LEVEL,
+        "The thread that removes purged binary logs can't be started (" +
+            text_of_errno(error) + "): purges will remove files themselves.");
+  }
+}
+
+void Purger::stop() {
+  m_is_accepting = false;
+  if (!m_is_running) return;
+  mysql_mutex_lock(&m_mutex);
+  m_is_stopping = true;
+  m_is_finishing = opt_at_shutdown == AT_SHUTDOWN_FINISH;
+  const size_t pending = m_queue.size();
+  const ulonglong bytes = m_queue.bytes();
+  mysql_cond_signal(&m_cond);
+  // It may wait for a backup lock; nobody is connected who could have it.
+  if (m_thd != nullptr) {
+    MUTEX_LOCK(thd_guard, &m_thd->LOCK_thd_data);
+    m_thd->awake(THD::KILL_CONNECTION);
+  }
+  mysql_mutex_unlock(&m_mutex);
+  if (m_is_finishing && pending > 0)
+    log(INFORMATION_LEVEL, "The shutdown waits for the removal of " +
+                               std::to_string(pending) +
+                               " purged binary logs, " + std::to_string(bytes) +
+                               " bytes (binlog_purge_at_shutdown=FINISH).");
+  my_thread_join(&m_thread, nullptr);
+  m_is_running = false;
+}
+
+void Purger::leave_to_next_start() {
+  if (!m_is_initialized) return;
+  stop();
+  mysql_mutex_lock(&m_list_mutex);
+  mysql_mutex_lock(&m_mutex);
+  // A start that was given up has removed nothing that the list doesn't have.
+  if (m_is_list_read && m_was_started && m_list.lines() > 0) {
+    const std::vector<std::string> rest = m_queue.names();
+    // Stock would not start with a file among them that it can't remove.
+    std::vector<std::string> for_upstream;
+    m_queue.for_each([&for_upstream](const Pending_file &file) {
+      if (file.last_errno == 0) for_upstream.push_back(file.remover.path());
+    });
+    int error = m_list.rewrite(rest);
+    DBUG_EXECUTE_IF("crash_binlog_purge_before_leaving_files", DBUG_SUICIDE(););
+    if (error == 0 && !for_upstream.empty())
+      error = m_list.leave_to_upstream(for_upstream);
+    if (!rest.empty())
+      log(INFORMATION_LEVEL, std::to_string(rest.size()) +
+                                 " purged binary logs will be removed after "
+                                 "the next start of the server; the first one "
+                                 "is '" +
+                                 rest.front() + "'.");
+    if (error != 0)
+      log(WARNING_LEVEL, "The list of purged binary logs '" + m_list.name() +
+                             "' can't be written (" + text_of_errno(error) +
+                             ").");
+  }
+  m_queue = Pending_queue();
+  mysql_mutex_unlock(&m_mutex);
+  mysql_mutex_unlock(&m_list_mutex);
+
+  mysql_cond_destroy(&m_idle_cond);
+  mysql_cond_destroy(&m_cond);
+  mysql_mutex_destroy(&m_mutex);
+  mysql_mutex_destroy(&m_list_mutex);
+  m_is_initialized = false;
+}
+
+/* ---- status ------------------------------------------------------------- */
+
+template <std::atomic<ulonglong> Status::*member>
+int show(THD *, SHOW_VAR *var, char *buffer) {
+  var->type = SHOW_LONGLONG;
+  var->value = buffer;
+  *reinterpret_cast<ulonglong *>(buffer) = (status.*member).load();
+  return 0;
+}
+
+template <std::atomic<ulonglong> Status::*member>
+char *shown() {
+  return reinterpret_cast<char *>(&show<member>);
+}
+
+void add_status() {
+  static bool is_added = false;
+  if (is_added) return;
+  is_added = true;
+  SHOW_VAR variables[] = {
+      {"Binlog_purge_bytes_pending", shown<&Status::bytes_pending>(), SHOW_FUNC,
+       SHOW_SCOPE_GLOBAL},
+      {"Binlog_purge_bytes_removed", shown<&Status::bytes_removed>(), SHOW_FUNC,
+       SHOW_SCOPE_GLOBAL},
+      {"Binlog_purge_commit_wait_max_us", shown<&Status::commit_wait_max_us>(),
+       SHOW_FUNC, SHOW_SCOPE_GLOBAL},
+      {"Binlog_purge_commit_waits", shown<&Status::commit_waits>(), SHOW_FUNC,
+       SHOW_SCOPE_GLOBAL},
+      {"Binlog_purge_errors", shown<&Status::errors>(), SHOW_FUNC,
+       SHOW_SCOPE_GLOBAL},
+      {"Binlog_purge_files_pending", shown<&Status::files_pending>(), SHOW_FUNC,
+       SHOW_SCOPE_GLOBAL},
+      {"Binlog_purge_files_removed", shown<&Status::files_removed>(), SHOW_FUNC,
+       SHOW_SCOPE_GLOBAL},
+      {nullptr, nullptr, SHOW_UNDEF, SHOW_SCOPE_UNDEF}};
+  add_status_vars(variables);
+}
+
+}  // namespace
+
+void wake_up() { purger.wake_up(); }
+void open(Binlog_index_monitor *index) { purger.open(index); }
+void start() {
+  add_status();
+  purger.start();
+}
+void stop() { purger.stop(); }
+void leave_to_next_start() { purger.leave_to_next_start(); }
+bool is_available() { return opt_background && purger.is_available(); }
+bool write_ahead(const std::vector<std::string> &names) {
+  return purger.write_ahead(names);
+}
+void forget() { purger.forget(); }
+void enqueue(const std::vector<std::string> &names) { purger.enqueue(names); }
+void release(THD *thd, const std::vector<std::string> &names) {
+  purger.release(thd, names);
+}
+bool is_pending(const char *name) { return purger.is_pending(name); }
+
+bool remove_all_for_reset(THD *thd) {
+  std::string name;
+  if (!purger.remove_all_now(&name)) return false;
+  push_warning_printf(thd, Sql_condition::SL_WARNING, ER_BINLOG_PURGE_FATAL_ERR,
+                      "a problem with deleting %s, which was purged before",
+                      name.c_str());
+  LogErr(ERROR_LEVEL, ER_BINLOG_CANT_DELETE_FILE, name.c_str());
+  my_error(ER_BINLOG_PURGE_FATAL_ERR, MYF(0));
+  return true;
+}
+
+void rotation_waited(ulonglong microseconds) {
+  ++status.commit_waits;
+  commits_waited_at_most(microseconds);
+}
+
+void commits_waited_at_most(ulonglong microseconds) {
+  ulonglong longest = status.commit_wait_max_us;
+  while (
+      longest < microseconds &&
+      !status.commit_wait_max_us.compare_exchange_weak(longest, microseconds)) {
+  }
+}
+
+}  // namespace binlog::purge
