@@ -1,0 +1,7 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""The scenarios that make bench knows, in the order in which it runs them."""
+
+from harness.scenario import Scenario
+
+ALL: tuple[type[Scenario], ...] = ()
