@@ -33,6 +33,26 @@ test: ## Build the debug preset (PRESET=asan: that one), run our suites and the 
 	@$(call build,$(PRESET))
 	@PRESET=$(PRESET) superbuild/test.sh
 
+.PHONY: bench bench-report
+VENV = build/bench/venv
+$(VENV)/complete: bench/requirements.txt
+	@rm -rf $(VENV)
+	@python3 -m venv $(VENV)
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+SERVERS ?= stock sluice
+harness = cd bench && ../$(VENV)/bin/python -m harness
+
+bench: $(VENV)/complete ## Measure servers side by side (SCENARIO= SERVERS= QUICK=1 ..., bench/README.md)
+	@$(harness) run --servers $(SERVERS) $(if $(SCENARIO),--scenarios $(SCENARIO)) \
+	  $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) \
+	  $(if $(VARIANT),--variant $(VARIANT)) $(if $(QUICK),--quick) $(if $(KEEP),--keep-data) \
+	  $(if $(RUN),--run $(RUN)) $(if $(RESUME),--resume)
+
+bench-report: $(VENV)/complete ## Draw the report of a run again (RUN=, the newest without)
+	@$(harness) report $(if $(RUN),--run $(RUN))
+
 .PHONY: deps release debug asan stock
 deps: ## Install the Debian packages that are missing
 	@superbuild/dependencies.sh

@@ -29,22 +29,33 @@ class Place:
 class Results:
     """One scenario of a run. Frames begin with the columns server, round and the parameters."""
 
-    def __init__(self, run: Path, scenario: str, servers: Sequence[str], base: str | None) -> None:
+    def __init__(
+        self,
+        run: Path,
+        scenario: str,
+        points: Sequence[str],
+        servers: Sequence[str],
+        base: str | None,
+    ) -> None:
         self.scenario = scenario
         self.servers = list(servers)  #: in the order of the run; colours follow it
         self.base = base  #: the server that ratios refer to; None: it was not in the run
         self._raw = run / "raw" / scenario
+        self._order = {name: place for place, name in enumerate(points)}
 
     def places(self) -> Iterator[Place]:
-        """All measurements, the servers in the order of the run, rounds ascending."""
+        """All measurements: servers and points in the order of the run, rounds ascending."""
         for server in self.servers:
-            for file in sorted((self._raw / server).glob(f"*/{POINT}")):
+            for file in sorted((self._raw / server).glob(f"*/{POINT}"), key=self._place_of):
                 parameters = json.loads(file.read_text())
                 rounds = file.parent.glob("round-*")
                 for directory in sorted(rounds, key=lambda path: path.name):
                     if directory.suffix != ".partial":
                         number = int(directory.name.removeprefix("round-"))
                         yield Place(directory, server, number, parameters)
+
+    def _place_of(self, file: Path) -> int:
+        return self._order.get(file.parent.name, len(self._order))
 
     def figures(self) -> pd.DataFrame:
         """Every figure: server, round, parameters..., figure, value, unit."""

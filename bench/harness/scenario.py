@@ -71,8 +71,13 @@ class Point:
 
     @property
     def label(self) -> str:
-        """A name for directories and messages: clients=16,tables=1."""
+        """A name for messages: clients=16,tables=1."""
         return ",".join(f"{name}={value}" for name, value in self.parameters.items()) or "all"
+
+    @property
+    def directory(self) -> str:
+        """A name for directories."""
+        return self.label.replace("/", "_")
 
 
 class Scenario(ABC):

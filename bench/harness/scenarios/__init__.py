@@ -3,5 +3,6 @@
 """The scenarios that make bench knows, in the order in which it runs them."""
 
 from harness.scenario import Scenario
+from harness.scenarios.binlog_purge import BinlogPurge
 
-ALL: tuple[type[Scenario], ...] = ()
+ALL: tuple[type[Scenario], ...] = (BinlogPurge,)
