@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import shutil
+import signal
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,6 +23,7 @@ from harness.scenarios import ALL
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         return options.command(options)
     except BenchError as error:
@@ -30,6 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nbench: stopped; no server of ours is left running", file=sys.stderr)
         return 130
+
+
+def _interrupt(number: int, frame: object) -> None:
+    """A request to end, from make or a job's time limit, is as good as Ctrl-C."""
+    raise KeyboardInterrupt
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -87,7 +94,17 @@ def _scenarios(options: argparse.Namespace) -> list[Scenario]:
         if name not in known:
             raise BenchError(f"there is no scenario {name!r}; known: {', '.join(known)}")
     wanted = options.scenarios or list(known)
-    return [scenario(choice) for name, scenario in known.items() if name in wanted]
+    chosen = [scenario for name, scenario in known.items() if name in wanted]
+    variants = {name for scenario in chosen for name in scenario.variants}
+    for name in choice.variants:
+        if name not in variants:
+            raise BenchError(f"no scenario of this run has a variant {name!r}; {_listed(chosen)}")
+    return [scenario(choice) for scenario in chosen]
+
+
+def _listed(scenarios: Sequence[type[Scenario]]) -> str:
+    parts = [f"{one.name}: {', '.join(one.variants)}" for one in scenarios if one.variants]
+    return "known are, of " + "; ".join(parts) if parts else "there are none"
 
 
 def _variants(words: Sequence[str]) -> dict[str, str]:

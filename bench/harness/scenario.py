@@ -86,6 +86,7 @@ class Scenario(ABC):
     name: ClassVar[str]  #: what SCENARIO= calls it
     title: ClassVar[str]  #: one line, heads its part of the report
     about: ClassVar[str]  #: what is run and what each figure means; the report prints it
+    variants: ClassVar[Mapping[str, str]] = {}  #: names that VARIANT= may set, and what they do
     rounds: ClassVar[int] = 5  #: rounds unless ROUNDS= says otherwise; 1 for what does not vary
 
     def __init__(self, choice: Choice) -> None:

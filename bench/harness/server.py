@@ -235,8 +235,9 @@ class Server:
     def _launch(self, timeout: float) -> float:
         started = time.monotonic()
         # A process group of its own: Ctrl-C at the terminal is for the harness, which stops it.
+        # Should the harness be killed, the kernel tells the server to shut down.
         self._process = subprocess.Popen(
-            self.command,
+            ["setpriv", "--pdeathsig", "TERM", *self.command],
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -48,8 +48,8 @@ class ServerDefinition:
 
 
 def load(wanted: str, servers: Path = places.SERVERS) -> ServerDefinition:
-    """By name, from servers/, or from a file named by its path."""
-    path = Path(wanted) if wanted.endswith(".toml") else servers / f"{wanted}.toml"
+    """By name, from servers/, or from a file named by its path from the checkout's root."""
+    path = places.ROOT / wanted if wanted.endswith(".toml") else servers / f"{wanted}.toml"
     content = _read(path, servers)
     archive = content.pop("archive", None)
     known = set(ServerDefinition.__dataclass_fields__) - {"name"}

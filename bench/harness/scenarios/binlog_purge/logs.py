@@ -15,8 +15,9 @@ import pymysql
 from harness.errors import BenchError
 from harness.sampler import Sampler
 from harness.server import Server
+from harness.sysbench import DATABASE
 
-_STATEMENT = 16 * 2**20  #: bytes of one statement that fills a log
+_ROW = 2**20  #: bytes of a row that fills a log
 _TWO_DAYS = 2 * 86_400
 
 
@@ -35,26 +36,38 @@ class BinaryLogs:
         except pymysql.err.ProgrammingError:
             self._server.execute("RESET MASTER")
 
-    def fill_big(self, count: int, size: int, table: str) -> None:
-        """So many logs of that size: statements of up to 16 MiB that change no row.
+    def fill_big(self, count: int, size: int) -> None:
+        """So many logs of that size, of rows of 1 MiB that go nowhere but into the log.
 
-        In statement format a DELETE is logged with its whole text whether it finds a
-        row or not. So neither InnoDB nor its log has work to do, and a binary log
-        grows as fast as the page cache takes it.
+        BLACKHOLE logs a row and stores none: neither InnoDB nor its log nor the
+        parser has work to do, and a log grows as fast as the page cache takes it.
         """
-        length = min(_STATEMENT, size // 4)
+        length = min(_ROW, size // 4)
         wanted = len(self.listed()) + count
-        packet = 4 * _STATEMENT
+        table = f"{DATABASE}.filler"
+        self._server.execute(
+            f"DROP TABLE IF EXISTS {table}",
+            f"CREATE TABLE {table} (pad LONGBLOB NOT NULL) ENGINE=BLACKHOLE",
+        )
+        self._expect_blackhole(table)
+        # Where a row does not fit into the cache it takes the way over a temporary file.
+        room = {"binlog_cache_size": 2 * _ROW, "binlog_stmt_cache_size": 2 * _ROW}
+        packet = {"max_allowed_packet": 4 * _ROW}
         with (
-            self._unsynced(max_binlog_size=size, max_allowed_packet=packet),
-            self._server.connect(max_allowed_packet=packet) as connection,
+            self._unsynced(max_binlog_size=size, **room, **packet),
+            self._server.connect() as connection,
         ):
             cursor = connection.cursor()
             cursor.execute("FLUSH BINARY LOGS")
-            cursor.execute("SET SESSION binlog_format = 'STATEMENT'")
-            statement = f"DELETE FROM {table} WHERE pad = '{'x' * length}'"
+            cursor.execute("SET SESSION binlog_format = 'ROW'")
             while len(self.listed()) <= wanted:
-                cursor.execute(statement)
+                cursor.execute(f"INSERT INTO {table} SELECT REPEAT('x', {length})")
+
+    def _expect_blackhole(self, table: str) -> None:
+        """Some servers give another engine for one that they lack, and say nothing."""
+        engine = self._server.rows(f"SHOW TABLE STATUS FROM {DATABASE} LIKE 'filler'")[0]["Engine"]
+        if engine != "BLACKHOLE":
+            raise BenchError(f"{self._server.name} has no BLACKHOLE engine; {table} is {engine}")
 
     def fill_small(self, count: int) -> None:
         """So many logs with next to nothing in them: one rotation after the other."""
