@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from harness import capacity, machine, places, run_directory, server_definition, settings
+from harness import capacity, machine, peers, places, run_directory, server_definition, settings
 from harness.errors import BenchError
 from harness.report import write
 from harness.runner import Runner
@@ -46,6 +46,7 @@ def _run(options: argparse.Namespace) -> int:
         raise BenchError("the same server is named twice in SERVERS=")
     common = settings.load(places.SETTINGS)
     for server in servers:
+        peers.provide(server, places.PEERS)
         if not server.mysqld.is_file():
             how = f"; '{server.build}' makes it" if server.build else ""
             raise BenchError(f"{server.name}: there is no server {server.mysqld}{how}")

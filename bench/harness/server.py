@@ -66,11 +66,10 @@ class Server:
             (self.data / "mysql").mkdir(parents=True)
             (self.data / "test").mkdir()
             # What mysql_install_db feeds the server, without its perl.
-            parts = ["CREATE DATABASE IF NOT EXISTS mysql;\n", "USE mysql;\n"]
+            parts = ["USE mysql;\n", self.definition.bootstrap_first]
             parts += [path.read_text(encoding="latin1") for path in self.definition.bootstrap]
-            script = "".join(parts) + self.definition.bootstrap_sql
-            command += ["--bootstrap", "--loose-skip-ssl", "--default-storage-engine=MyISAM"]
-            feed = script.encode("latin1")
+            command.append("--bootstrap")
+            feed = "".join(parts).encode("latin1")
         else:
             command += ["--initialize-insecure"]
             feed = b""
@@ -86,6 +85,10 @@ class Server:
             raise BenchError(
                 f"{self.name}: no data directory could be made\n{self._last_words(done.stderr)}"
             )
+
+        if self.definition.fixed_redo_log:
+            for file in self.data.glob("ib_logfile*"):
+                file.unlink()
 
     # Its life
 
@@ -122,7 +125,9 @@ class Server:
         self._socket = self._socket_path()
         self.command += ["--skip-networking", f"--socket={self._socket}"]
         self._environment = self._environment_of_process(environment or {})
-        return self._launch(timeout)
+        seconds = self._launch(timeout)
+        self.not_told |= neutral.ignored(told.options, self.variables())
+        return seconds
 
     def restart(self, timeout: float = 900) -> float:
         """Stop it cleanly (if it is up) and start it as before; seconds to the first answer."""

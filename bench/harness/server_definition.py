@@ -38,13 +38,20 @@ class ServerDefinition:
     build: str | None = None  #: the command that makes the binary
     archive: Archive | None = None
     bootstrap: tuple[Path, ...] = ()  #: SQL for mysqld --bootstrap; none: --initialize-insecure
-    bootstrap_sql: str = ""  #: run after those files
+    bootstrap_first: str = ""  #: SQL before those files
+    #: The files of its redo log must have the size that it is told: none are left by the making.
+    fixed_redo_log: bool = False
     libraries: tuple[Path, ...] = ()  #: directories for LD_LIBRARY_PATH
     preload: tuple[str, ...] = ()  #: libraries for LD_PRELOAD (an allocator)
     switches: tuple[str, ...] = ()  #: options of this server alone, given last
     setup: tuple[str, ...] = ()  #: SQL after each start
     options: Mapping[str, Template] = field(default_factory=dict)  #: templates that differ
-    lacks: Mapping[str, str] = field(default_factory=dict)  #: settings it cannot be told: why
+    #: Settings ("name", or "name=value") that it cannot be told: why.
+    lacks: Mapping[str, str] = field(default_factory=dict)
+
+    def lacking(self, setting: str, value: object) -> str | None:
+        """Why it cannot be told this, or None if it can."""
+        return self.lacks.get(f"{setting}={value}", self.lacks.get(setting))
 
 
 def load(wanted: str, servers: Path = places.SERVERS) -> ServerDefinition:

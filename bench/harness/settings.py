@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,6 +47,31 @@ def load(path: Path) -> Neutral:
         ) from error
 
 
+def ignored(options: Sequence[str], variables: Mapping[str, str]) -> dict[str, str]:
+    """Options that a running server did not take as they were given, and what it has instead."""
+    result = {}
+    for option in options:
+        name, given, value = option.partition("=")
+        # What names files is shown in another form.
+        if not given or name not in variables or "/" in value:
+            continue
+        if _plain(value) != _plain(variables[name]):
+            result[option] = f"it was told, and runs with {variables[name]}"
+    return result
+
+
+def _plain(value: str) -> str | float:
+    """A form in which 1G is 1073741824, 80 is 80.000000 and ON is 1."""
+    text = value.strip().lower()
+    text = {"on": "1", "off": "0", "true": "1", "false": "0"}.get(text, text)
+    if _SIZE.fullmatch(text.upper()):
+        return float(size_in_bytes(text))
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 @dataclass
 class Translation:
     """Options for the command line, and what this server cannot be told, with the reason."""
@@ -65,14 +90,13 @@ def translate(
     """Each setting as options: the server's own template, or the common one."""
     result = Translation()
     for name, value in settings.items():
-        if name in lacks:
-            result.not_told[f"{name}={value}"] = lacks[name]
+        reason = lacks.get(f"{name}={value}", lacks.get(name))
+        if reason is not None:
+            result.not_told[f"{name}={value}"] = reason
             continue
         template = own.get(name, common.get(name))
         if template is None:
-            raise BenchError(
-                f"no server has an option for the setting {name}: see {'settings.toml'}"
-            )
+            raise BenchError(f"no server has an option for the setting {name}: see settings.toml")
         if isinstance(template, dict):
             if str(value) not in template:
                 known = ", ".join(template)

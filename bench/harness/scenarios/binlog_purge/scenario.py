@@ -150,9 +150,9 @@ class BinlogPurge(Scenario):
         return 0.01 * self._count["small"]
 
     def check(self, server: Server, point: Point) -> None:
-        lacks = server.definition.lacks
-        if point.parameters["gtid"] == "on" and "gtid" in lacks:
-            raise ScenarioSkipped(lacks["gtid"])
+        reason = server.definition.lacking("gtid", point.parameters["gtid"])
+        if reason is not None:
+            raise ScenarioSkipped(reason)
 
     def environment(self, server: Server, point: Point) -> Mapping[str, str]:
         if point.parameters["unlink"] == "fast":
