@@ -44,7 +44,7 @@ def _run(options: argparse.Namespace) -> int:
     servers = [server_definition.load(name) for name in options.servers]
     if len({server.name for server in servers}) < len(servers):
         raise BenchError("the same server is named twice in SERVERS=")
-    common = settings.load(places.SETTINGS)
+    common = settings.load(places.SETTINGS, quick=options.quick)
     for server in servers:
         peers.provide(server, places.PEERS)
         if not server.mysqld.is_file():

@@ -52,12 +52,12 @@ class Runner:
             if (missing := self._missing(session))
         ]
         progress = Progress(self._guesses(work))
-        for scenario in scenarios:
+        for place, scenario in enumerate(scenarios):
             for session, points in work:
                 if session.scenario is scenario:
                     self._session(session, points, progress)
             if not self._keep:
-                self._drop_data(scenario)
+                self._drop_data(scenario, scenarios[place + 1 :])
 
     # One session
 
@@ -128,9 +128,11 @@ class Runner:
     def _home(self, server: ServerDefinition, dataset: Dataset | None) -> Path:
         return self._data / server.name / (dataset.name if dataset else "empty")
 
-    def _drop_data(self, scenario: Scenario) -> None:
+    def _drop_data(self, scenario: Scenario, later: Sequence[Scenario]) -> None:
+        """Data directories that no later scenario of this run has a use for."""
+        needed = {dataset.name for one in later for dataset in capacity.datasets(one)}
         for dataset in capacity.datasets(scenario):
-            for server in self._servers:
+            for server in self._servers if dataset.name not in needed else ():
                 shutil.rmtree(self._home(server, dataset), ignore_errors=True)
 
     # What is to be done

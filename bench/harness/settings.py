@@ -36,11 +36,12 @@ class Neutral:
     options: Mapping[str, Template]
 
 
-def load(path: Path) -> Neutral:
+def load(path: Path, *, quick: bool = False) -> Neutral:
     try:
         with path.open("rb") as file:
             content = tomllib.load(file)
-        return Neutral(content["settings"], content["options"])
+        values = content["settings"] | (content["quick"] if quick else {})
+        return Neutral(values, content["options"])
     except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
         raise BenchError(
             f"{path}: {error!r}; it needs the tables [settings] and [options]"

@@ -29,8 +29,8 @@ class Load:
     """A sysbench test and its tables."""
 
     script: str  #: oltp_update_non_index, or the path of a Lua file
-    tables: int
-    rows: int  #: of each table
+    tables: int = 0  #: 0: a script that makes its own and has no such option
+    rows: int = 0  #: of each table
     options: tuple[str, ...] = ()
 
 
@@ -46,14 +46,14 @@ class Outcome:
 
 
 def command(server: Server, load: Load, *more: str) -> list[str]:
+    tables = [f"--tables={load.tables}", f"--table-size={load.rows}"] if load.tables else []
     return [
         "sysbench",
         f"--mysql-socket={server.socket}",
         "--mysql-user=root",
         f"--mysql-db={DATABASE}",
-        f"--tables={load.tables}",
-        f"--table-size={load.rows}",
         "--rand-type=uniform",
+        *tables,
         *load.options,
         *more,
     ]
@@ -90,6 +90,13 @@ class Running:
 def run(server: Server, load: Load, clients: int, seconds: int) -> Outcome:
     with Running(server, load, clients, seconds) as running:
         return running.outcome()
+
+
+def run_events(server: Server, load: Load, events: int) -> Outcome:
+    """So many events by one client, however long it takes."""
+    more = ("--threads=1", f"--events={events}", "--time=0", "--percentile=95", "--histogram")
+    with _Process(command(server, load, *more, load.script, "run")) as process:
+        return parse(process.output())
 
 
 def parse(output: str) -> Outcome:

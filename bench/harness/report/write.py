@@ -59,7 +59,7 @@ def report(run: RunDirectory) -> Path:
         "base": _base(run),
         "chapters": [_chapter(run, scenario) for scenario in _scenarios(run)],
         "remarks": run.remarks,
-        "settings": settings.load(places.SETTINGS).values,
+        "settings": settings.load(places.SETTINGS, quick=content["asked"]["quick"]).values,
         "not_told": [
             (server, setting, reason)
             for server, known in content["server_facts"].items()

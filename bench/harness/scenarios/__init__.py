@@ -4,5 +4,21 @@
 
 from harness.scenario import Scenario
 from harness.scenarios.binlog_purge import BinlogPurge
+from harness.scenarios.bulk_load import BulkLoad
+from harness.scenarios.cached import CachedSelect, CachedUpdate
+from harness.scenarios.defaults import Defaults
+from harness.scenarios.io_bound import IoSelect, IoUpdate
+from harness.scenarios.metadata_lock import MetadataLock
+from harness.scenarios.recovery import Recovery
 
-ALL: tuple[type[Scenario], ...] = (BinlogPurge,)
+ALL: tuple[type[Scenario], ...] = (
+    IoUpdate,
+    IoSelect,
+    CachedUpdate,
+    CachedSelect,
+    BulkLoad,
+    BinlogPurge,
+    MetadataLock,
+    Defaults,
+    Recovery,
+)
