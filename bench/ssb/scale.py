@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 SMALLEST = Decimal("0.01")  # 20 suppliers; less leaves whole regions without one
-LARGEST = Decimal("300")  # lo_orderkey is an INT up to here, as the paper says
+LARGEST = Decimal(300)  # lo_orderkey is an INT up to here, as the paper says
 
 
 @dataclass(frozen=True)
