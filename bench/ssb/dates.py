@@ -20,7 +20,7 @@ def date_dimension() -> pd.DataFrame:
     """One row a day, columns in the order of schema.sql. Flags are 0 or 1."""
     day = pd.Series(pd.date_range("1992-01-01", periods=DAYS))
     date = day.dt
-    number_in_week = (date.dayofweek + 1) % 7 + 1  # pandas has Monday 0, the paper Sunday first
+    number_in_week = (date.day_of_week + 1) % 7 + 1  # pandas has Monday 0, the paper Sunday first
     month_and_day = zip(date.month, date.day, strict=True)
     return pd.DataFrame(
         {
@@ -33,11 +33,11 @@ def date_dimension() -> pd.DataFrame:
             "d_yearmonth": date.month_name().str[:3] + date.year.astype(str),
             "d_daynuminweek": number_in_week,
             "d_daynuminmonth": date.day,
-            "d_daynuminyear": date.dayofyear,
+            "d_daynuminyear": date.day_of_year,
             "d_monthnuminyear": date.month,
             # As the authors' generator counts: the first week has six days. Another rule
             # would let Q1.3 read other days than everybody else's Q1.3.
-            "d_weeknuminyear": date.dayofyear // 7 + 1,
+            "d_weeknuminyear": date.day_of_year // 7 + 1,
             "d_sellingseason": date.month.map(lambda month: SEASON_OF_MONTH[month - 1]),
             "d_lastdayinweekfl": (number_in_week == 7).astype(int),
             "d_lastdayinmonthfl": date.is_month_end.astype(int),

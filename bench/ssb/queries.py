@@ -26,7 +26,7 @@ def schema() -> list[str]:
     return _statements(_HERE / "schema.sql")
 
 
-def keys() -> list[str]:
+def secondary_keys() -> list[str]:
     """What gives lineorder its secondary keys."""
     return _statements(_HERE / "keys.sql")
 

@@ -1,0 +1,167 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""Star Schema Benchmark: 13 queries in one connection, cold and three times warm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import pandas as pd
+
+from harness import places
+from harness.errors import BenchError
+from harness.measurement import Measurement
+from harness.report.blocks import Block
+from harness.results import Results
+from harness.scenario import Choice, Dataset, Point, Scenario
+from harness.scenarios.ssb import report
+from harness.server import Server
+from ssb import compare, queries
+from ssb.counters import Counters
+from ssb.generate import Data, ensure
+from ssb.load import DATABASE, LoadError, load
+from ssb.run import Runner
+from ssb.scale import Scale
+
+#: Runs in their order. The server was started just before the first, and O_DIRECT keeps
+#: the data files out of the operating system's cache: nothing of them is in memory.
+RUNS = ("cold", "warm 1", "warm 2", "warm 3")
+
+#: What VARIANT= may choose from, beside the scale factor.
+_CHOICES = {"pool": ("eighth", "whole"), "old_blocks_time": ("1000", "0")}
+
+_MIB = 1 << 20
+# Bytes of the five tables' files at SF 1 after the load, MySQL 9.7.2; at 0.1 a tenth and
+# what small files take more. One figure for all servers, so that all get the same pool.
+_DATA = 1_361_772_544
+_SMALL_FILES = 28 * _MIB
+# Pools are resized in chunks of 128M and started in multiples of it; in chunks of this
+# size an eighth is an eighth. Servers without chunks take any size.
+_CHUNK = 2 * _MIB
+
+
+class StarSchemaBenchmark(Scenario):
+    name = "ssb"
+    title = "Star Schema Benchmark"
+    about = (
+        "The 13 queries of the Star Schema Benchmark (O'Neil, revision 3), one after the other in "
+        "one connection: once right after the start of the server (cold) and three times more "
+        "(warm). pool=eighth: a buffer pool of an eighth of the data; pool=whole: twice the data. "
+        "Figures are seconds on the client's clock from sending a query to its last row; a run's "
+        "total leaves out what is done between its queries. bench/ssb/README.md says how the data "
+        "is made and what follows the paper. VARIANT: scale=1, pool=eighth,whole, "
+        "old_blocks_time=1000,0."
+    )
+
+    def __init__(self, choice: Choice) -> None:
+        super().__init__(choice)
+        for name in choice.variants:
+            if name not in ("scale", *_CHOICES):
+                known = ", ".join(("scale", *_CHOICES))
+                raise BenchError(f"ssb has no variant {name!r}; known: {known}")
+        try:
+            self._scale = Scale.parse(choice.variants.get("scale", "0.1" if choice.quick else "1"))
+        except ValueError as error:
+            raise BenchError(f"ssb: {error}") from error
+        data = int(_DATA * self._scale.factor) + _SMALL_FILES * (self._scale.factor < 1)
+        self._pools = {
+            "eighth": max(data // 8 // _CHUNK, 4) * _CHUNK,
+            "whole": -(-2 * data // (128 * _MIB)) * 128 * _MIB,
+        }
+        self._dataset = Dataset(
+            name=f"ssb-{self._scale}",
+            # The sort of the six keys takes temporary files; the redo log may be full.
+            disk_bytes=2 * data + (3 << 30),
+            memory_bytes=self._pools["whole"] + (1 << 30),
+            seconds=10 + 120 * float(self._scale.factor),
+            settings=self._pool("whole"),
+        )
+
+    def points(self) -> Sequence[Point]:
+        points = []
+        for pool in self._chosen("pool"):
+            guess = {"eighth": 1000, "whole": 120}[pool]
+            for old_blocks_time in self._chosen("old_blocks_time"):
+                points.append(
+                    Point(
+                        dataset=self._dataset,
+                        parameters={
+                            "scale": str(self._scale),
+                            "pool": pool,
+                            "old_blocks_time": int(old_blocks_time),
+                        },
+                        seconds=20 + guess * float(self._scale.factor),
+                        settings={**self._pool(pool), "old_blocks_time": int(old_blocks_time)},
+                        fresh=True,
+                    )
+                )
+        return points
+
+    def prepare(self, server: Server, dataset: Dataset) -> None:
+        with server.connect(local_infile=True) as connection:
+            try:
+                load(connection, self._data())
+            except LoadError as error:
+                raise BenchError(f"{server.name}: {error}") from error
+
+    def measure(self, server: Server, point: Point, into: Measurement) -> None:
+        with server.connect() as watcher, server.connect(DATABASE) as connection:
+            connection.set_character_set("latin1")
+            counters = Counters(watcher)
+            runner = Runner(connection, counters)
+            for run in RUNS:
+                into.figure(run, runner.run(run, queries.QUERIES), "s")
+            # After all the rest, so that they change nothing for the 13.
+            runner.run("forced", queries.FORCED_JOINS)
+        pool = int(server.variables("innodb_buffer_pool_size")["innodb_buffer_pool_size"])
+        into.figure("buffer pool", pool, "bytes")
+        files = (server.data / DATABASE).glob("*.ibd")
+        into.figure("data", sum(file.stat().st_size for file in files), "bytes")
+        into.table("queries", pd.DataFrame([asdict(timing) for timing in runner.timings]))
+        into.table("counters", runner.counters())
+        into.table("plans", runner.plans())
+        into.table("results", compare.to_frame(runner.answers))
+        wrong = [*self._against_expected(server, runner), *_unsteady(server, runner)]
+        into.table("wrong", pd.DataFrame(wrong, columns=["query", "what"]))
+        for table in sorted(counters.too_long):
+            print(f"bench: {server.name}: {table} has a row a page or more; it is not saved")
+
+    def report(self, results: Results) -> Sequence[Block]:
+        return report.blocks(results)
+
+    def _chosen(self, name: str) -> list[str]:
+        """What VARIANT= says of a parameter, or all there is."""
+        known = _CHOICES[name]
+        chosen = self.choice.variants.get(name, ",".join(known)).split(",")
+        for value in chosen:
+            if value not in known:
+                raise BenchError(f"ssb: {name} is one of {', '.join(known)}, not {value!r}")
+        return chosen
+
+    def _pool(self, name: str) -> dict[str, str | int]:
+        size = self._pools[name]
+        settings: dict[str, str | int] = {
+            "buffer_pool_size": size,
+            "buffer_pool_instances": 1,  # what every server makes of a pool below 1G anyway
+        }
+        if name == "eighth":
+            settings["buffer_pool_chunk_size"] = _CHUNK
+        return settings
+
+    def _data(self) -> Data:
+        try:
+            return ensure(self._scale, (self.choice.work or places.WORK) / f"ssb-{self._scale}")
+        except RuntimeError as error:
+            raise BenchError(str(error)) from error
+
+    def _against_expected(self, server: Server, runner: Runner) -> list[tuple[str, str]]:
+        expected = self._data().expected
+        right = {query: expected[queries.answers_as(query)] for query in runner.answers}
+        found = compare.differences(right, runner.answers, right)
+        return [(one.query, one.describe("DuckDB", server.name)) for one in found]
+
+
+def _unsteady(server: Server, runner: Runner) -> list[tuple[str, str]]:
+    first, later = f"{server.name} at first", f"{server.name} later"
+    return [(one.query, one.describe(first, later)) for one in runner.unsteady]
