@@ -97,7 +97,7 @@ def measured(
 
 @pytest.fixture
 def results(measured: Path) -> Results:
-    return Results(measured, "ssb", ["stock", "sluice"], "stock")
+    return Results(measured, "ssb", ["point"], ["stock", "sluice"], "stock")
 
 
 def test_every_row_is_there_and_lineorder_has_the_keys_of_the_schema(

@@ -44,7 +44,7 @@ def _totals(results: Results, totals: pd.DataFrame) -> Iterator[Block]:
     for (pool, blocks_time), part in totals.groupby(["pool", "old_blocks_time"], sort=False):
         yield Plot(
             plots.bars(part, "figure", results.servers, "seconds for 13 queries"),
-            f"ssb-{pool}-{blocks_time}",
+            f"totals-{pool}-{blocks_time}",
             f"pool={pool}, old_blocks_time={blocks_time}: seconds for the 13 queries. Bar, the "
             "rounds' median; whisker, their range.",
         )
@@ -84,7 +84,7 @@ def _by_query(results: Results, timings: pd.DataFrame) -> Iterator[Block]:
     for (pool, blocks_time), part in warm.groupby(["pool", "old_blocks_time"], sort=False):
         yield Plot(
             _query_plot(part, results.servers),
-            f"ssb-queries-{pool}-{blocks_time}",
+            f"queries-{pool}-{blocks_time}",
             f"pool={pool}, old_blocks_time={blocks_time}: seconds of each query. Point, the median "
             "of the warm runs of all rounds; line, their range. The scale is logarithmic.",
         )
@@ -130,8 +130,8 @@ def _forced_joins(
     yield Table(
         spread.overview(pd.concat(parts), [*_POINT, "query"], names, results.servers),
         "Q1.1 with the direction of its join forced, once after the warm runs: seconds, and by how "
-        f"much two counters of {_POOL_STATS} grew (MySQL 5.5.34 has the table, older ones may "
-        "not). Median of the rounds, and their range in brackets.",
+        f"much two counters of {_POOL_STATS} grew. Median of the rounds, and their range in "
+        "brackets.",
     )
 
 
@@ -145,10 +145,12 @@ def _lru(results: Results, counters: pd.DataFrame) -> Iterator[Block]:
         ["PAGES_MADE_YOUNG", "PAGES_NOT_MADE_YOUNG"]
     )
     stats = warm["source"] == _LRU_STATS
-    moved = _summed(warm[status | young | stats], ["source", "counter"])
+    moved = warm[status | young | stats]
     # Lengths of lists and maxima are states; what they grew by in a run says nothing.
     states = moved["counter"].str.contains(r"DATABASE_PAGES$|^FREE_BUFFERS$|_MAX$|_ID$")
-    moved = moved[~states].rename(columns={"counter": "figure"})
+    moved = _summed(moved[~states], ["source", "counter"]).rename(columns={"counter": "figure"})
+    # A counter that stood still everywhere would fill a line a point with zeros.
+    moved = moved[moved.groupby(["source", "figure"])["value"].transform("any")]
     for source, part in moved.groupby("source", sort=False):
         names = list(dict.fromkeys(part["figure"]))
         present = [server for server in results.servers if (part["server"] == server).any()]
@@ -231,7 +233,20 @@ def _plans(plans: pd.DataFrame) -> Iterator[Block]:
 
 
 def _summed(counters: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Growth of all rows of a source and all queries, in the columns that spread wants."""
-    where = ["server", "round", *_POINT, *keys]
-    summed = counters.groupby(where, sort=False)["growth"].sum().rename("value").reset_index()
-    return summed.assign(unit="")
+    """Growth of all rows of a source and all queries, in the columns that spread wants.
+
+    The last of the keys names the counter. A server that has other counters of the same
+    source did not have this one grow: 0, as status variables that stand still are not saved.
+    """
+    counters = counters[counters["growth"].notna()]
+    *others, counter = ["server", "round", *_POINT, *keys]
+    parts = [
+        part.groupby([*others, counter], sort=False)["growth"]
+        .sum()
+        .unstack(counter, fill_value=0)
+        .stack()
+        for _, part in counters.groupby("source", sort=False)
+    ]
+    if not parts:
+        return pd.DataFrame(columns=[*others, counter, "value", "unit"])
+    return pd.concat(parts).rename("value").reset_index().assign(unit="")

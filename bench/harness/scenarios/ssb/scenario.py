@@ -81,7 +81,7 @@ class StarSchemaBenchmark(Scenario):
     def points(self) -> Sequence[Point]:
         points = []
         for pool in self._chosen("pool"):
-            guess = {"eighth": 1000, "whole": 120}[pool]
+            guess = {"eighth": 1500, "whole": 130}[pool]
             for old_blocks_time in self._chosen("old_blocks_time"):
                 points.append(
                     Point(
