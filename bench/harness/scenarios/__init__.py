@@ -4,5 +4,6 @@
 
 from harness.scenario import Scenario
 from harness.scenarios.binlog_purge import BinlogPurge
+from harness.scenarios.ssb import StarSchemaBenchmark
 
-ALL: tuple[type[Scenario], ...] = (BinlogPurge,)
+ALL: tuple[type[Scenario], ...] = (BinlogPurge, StarSchemaBenchmark)

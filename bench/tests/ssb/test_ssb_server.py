@@ -79,7 +79,10 @@ def server(
 
 @pytest.fixture(scope="module")
 def measured(
-    scenario: StarSchemaBenchmark, server: Server, point: Point, tmp_path_factory: pytest.TempPathFactory
+    scenario: StarSchemaBenchmark,
+    server: Server,
+    point: Point,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """A run's directory with one measurement of two "servers", which is the same one twice."""
     run = tmp_path_factory.mktemp("run")
@@ -180,7 +183,7 @@ def test_one_changed_row_in_the_server_is_found(
     into.save(tmp_path / "measured")
     wrong = (tmp_path / "measured" / "wrong.csv").read_text()
     assert "q2.1, row" in wrong
-    assert f"DuckDB has (" in wrong
+    assert "DuckDB has (" in wrong
     assert f"{server.name} has (" in wrong
     assert "q1.1," not in wrong  # asks for the price, which nobody touched
 
