@@ -27,6 +27,8 @@ def _measurement(server: str, old_blocks_time: int, number: int, *, odd: bool) -
     seconds = (2 if server == "stock" else 1) * (3 if old_blocks_time else 1) * number
     for run in _RUNS:
         into.figure(run, 13 * seconds, "s")
+    into.figure("data", 1 << 30, "bytes")
+    into.figure("buffer pool", 128 << 20, "bytes")
     timed = [(run, query, seconds, 1) for run in _RUNS for query in queries.QUERIES]
     timed += [("forced", query, seconds, 1) for query in queries.FORCED_JOINS]
     into.table("queries", pd.DataFrame(timed, columns=["run", "query", "seconds", "rows"]))
@@ -99,6 +101,12 @@ def test_totals_come_with_their_range(alike: list[Block]) -> None:
     row = table[(table["old_blocks_time"] == 1000) & (table["figure"] == "cold")].iloc[0]
     assert row["stock"] == "117 [78 – 156]"
     assert len(table) == 2 * 4
+
+
+def test_the_size_of_the_pool_is_shown_beside_that_of_the_data(alike: list[Block]) -> None:
+    table = _table(alike, "Tables and keys").set_index("figure")
+    assert table.loc["data", "stock"].tolist() == ["1 GiB [1 GiB – 1 GiB]"] * 2
+    assert set(table.loc["buffer pool", "sluice"]) == {"128 MiB [128 MiB – 128 MiB]"}
 
 
 def test_ratios_are_of_the_same_round(alike: list[Block]) -> None:

@@ -24,13 +24,18 @@ _LRU_STATS = f"{LRU_PREFIX}STATS"
 
 def blocks(results: Results) -> Sequence[Block]:
     """Totals, what old_blocks_time does, query by query, the LRU, results, plans."""
-    totals = results.figures()
-    totals = totals[totals["figure"].isin(_RUNS)]
+    figures = results.figures()
+    totals = figures[figures["figure"].isin(_RUNS)]
     timings = results.table("queries")
     counters = results.table("counters")
     return [
         *_totals(results, totals),
         *_old_blocks_time(results, totals),
+        Table(
+            spread.overview(figures, _POINT, ["data", "buffer pool"], results.servers),
+            "Tables and keys, as information_schema counts their pages, and "
+            "innodb_buffer_pool_size as the server has it.",
+        ),
         *_by_query(results, timings),
         *_forced_joins(results, timings, counters),
         *_lru(results, counters),
