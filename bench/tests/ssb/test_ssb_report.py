@@ -138,7 +138,7 @@ def test_a_prediction_stands_beside_what_was_read(alike: list[Block]) -> None:
 
 def test_the_same_results_and_plans_are_said_to_be_the_same(alike: list[Block]) -> None:
     assert "every row of every query is the same on all servers" in _texts(alike)
-    assert "every server joined the tables of each query in the same order" in _texts(alike)
+    assert "every server joined the tables of each query in the same" in _texts(alike)
 
 
 def test_a_row_that_differs_is_named_and_so_is_a_plan(unlike: list[Block]) -> None:

@@ -218,22 +218,26 @@ def _between_servers(results: Results) -> Iterator[tuple[str, int, str]]:
 
 
 def _plans(plans: pd.DataFrame) -> Iterator[Block]:
-    """Queries that were not planned alike everywhere, with each plan and who had it."""
+    """Queries that were not planned alike at a point, with each plan and who had it."""
     steps = plans.fillna({"key": "no key"})
     steps["step"] = steps["table"].astype(str) + " (" + steps["key"] + ")"
-    who = ["server", "pool", "old_blocks_time", "round", "run", "query"]
+    query = [*_POINT, "query"]
+    who = ["server", "round", "run", *query]
     joined = steps.groupby(who, sort=False)["step"].agg(" > ".join).rename("plan").reset_index()
-    several = joined.groupby("query")["plan"].transform("nunique") > 1
+    several = joined.groupby(query)["plan"].transform("nunique") > 1
     if not several.any():
-        yield Text("Plans: every server joined the tables of each query in the same order.")
+        yield Text(
+            "Plans: at each point, every server joined the tables of each query in the same "
+            "order by the same keys, in every run."
+        )
         return
-    shares = joined[several].groupby(["query", "plan", "server"], sort=False).size()
-    table = shares.unstack("server", fill_value=0).sort_index(level="query").reset_index()
+    shares = joined[several].groupby([*query, "plan", "server"], sort=False).size()
+    table = shares.unstack("server", fill_value=0).sort_index(level=query).reset_index()
     yield Table(
         table,
-        "Queries that were not always planned alike: the tables in the order of their join with "
-        "the key of each, and how many runs of a server had that plan. A difference of time in "
-        "these is one of plans first.",
+        "Queries that were not always planned alike at a point: the tables in the order of their "
+        "join with the key of each, and how many runs of a server had that plan. A difference of "
+        "time in these is one of plans first.",
     )
 
 
