@@ -10,6 +10,7 @@ from harness.scenarios.defaults import Defaults
 from harness.scenarios.io_bound import IoSelect, IoUpdate
 from harness.scenarios.metadata_lock import MetadataLock
 from harness.scenarios.recovery import Recovery
+from harness.scenarios.ssb import StarSchemaBenchmark
 
 ALL: tuple[type[Scenario], ...] = (
     IoUpdate,
@@ -19,6 +20,7 @@ ALL: tuple[type[Scenario], ...] = (
     BulkLoad,
     BinlogPurge,
     MetadataLock,
+    StarSchemaBenchmark,
     Defaults,
     Recovery,
 )

@@ -49,7 +49,7 @@ class _IoBound(Scenario):
         "clients": "numbers, default 1 to 128",
         "tables": "numbers, default 1,8",
         "flush": "O_DIRECT, buffered or both",
-        "pool": "size of the buffer pool, default 256M; the data is eight times as large",
+        "pool_size": "of the buffer pool, default 256M; the data is eight times as large",
     }
     script: ClassVar[str]
     write_percent: ClassVar[int]  #: of the page I/Os that fio does
@@ -57,7 +57,7 @@ class _IoBound(Scenario):
     def __init__(self, choice: Choice) -> None:
         super().__init__(choice)
         quick = choice.quick
-        self._pool = choice.variants.get("pool", "16M" if quick else "256M")
+        self._pool = choice.variants.get("pool_size", "16M" if quick else "256M")
         self._seconds = choice.seconds or (2 if quick else 10)
         self._warm_up = max(1, self._seconds // 3)
         self._clients = self._numbers("clients", (1, 8) if quick else _CLIENTS)
