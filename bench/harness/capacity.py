@@ -38,7 +38,7 @@ def check(
         raise BenchError(
             f"not enough disk: {disk / _GIB:.1f} GiB are needed below {data}, {free / _GIB:.1f} GiB "
             f"are free (with 2 left for others). GiB for {len(servers)} servers: {each}. "
-            "Fewer servers at a time, QUICK=1, or build/bench as a link to a larger disk"
+            "Fewer servers at a time, QUICK=1, or BENCH_WORK= a directory on a larger disk"
         )
     if memory > available:
         raise BenchError(

@@ -1,9 +1,10 @@
 # Copyright (c) 2026, Sluice contributors.
 # GPLv2, see LICENSE.
-"""Where things are. Everything that the harness writes goes below build/bench."""
+"""Where things are. Everything that the harness writes goes below build/bench, or BENCH_WORK."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -12,7 +13,9 @@ SERVERS = BENCH / "servers"
 SETTINGS = BENCH / "settings.toml"
 SYSBENCH_SCRIPTS = BENCH / "sysbench"
 SHIMS = BENCH / "shim"
-WORK = ROOT / "build" / "bench"
-PEERS = WORK / "peers"
+#: Servers that are fetched; their files in servers/ name it.
+PEERS = ROOT / "build" / "bench" / "peers"
+#: Another place for data directories and results: a larger or faster disk.
+WORK = Path(os.environ.get("BENCH_WORK", ROOT / "build" / "bench")).resolve()
 DATA = WORK / "data"
 RESULTS = WORK / "results"

@@ -81,14 +81,14 @@ def number(value: float, unit: str = "") -> str:
     for scaled, size in _SCALED.get(unit, ()):
         if value >= size:
             return f"{value / size:.3g} {scaled}"
-    if value == int(value) and abs(value) < 1000:
-        return str(int(value))
     if abs(value) >= 1000:
         return f"{value:,.0f}".replace(",", " ")
-    return f"{value:.3f}" if unit == "ratio" else f"{value:.3g}"
+    if unit == "ratio":
+        return f"{value:.3f}"
+    return str(int(value)) if value == int(value) else f"{value:.3g}"
 
 
-_SCALED = {"bytes": (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 0))}
+_SCALED = {"bytes": (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))}
 
 
 def varying(frame: pd.DataFrame, keys: Sequence[str]) -> list[str]:
