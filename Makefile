@@ -33,7 +33,7 @@ test: ## Build the debug preset (PRESET=asan: that one), run our suites and the 
 	@$(call build,$(PRESET))
 	@PRESET=$(PRESET) superbuild/test.sh
 
-.PHONY: bench bench-report
+.PHONY: bench bench-report bench-test
 VENV = build/bench/venv
 $(VENV)/complete: bench/requirements.txt
 	@rm -rf $(VENV)
@@ -52,6 +52,9 @@ bench: $(VENV)/complete ## Measure servers side by side (SCENARIO= SERVERS= QUIC
 
 bench-report: $(VENV)/complete ## Draw the report of a run again (RUN=, the newest without)
 	@$(harness) report $(if $(RUN),--run $(RUN))
+
+bench-test: $(VENV)/complete ## Run the tests of the benchmarks (on a server, if one is built)
+	@cd bench && ../$(VENV)/bin/python -m pytest --quiet $(if $(JUNIT),--junitxml=$(JUNIT))
 
 .PHONY: deps release debug asan stock
 deps: ## Install the Debian packages that are missing
@@ -107,9 +110,10 @@ upstream-report: upstream ## Write PATCH=name as a bug report to build/report/
 format: upstream ## Format our server code with upstream's .clang-format
 	@superbuild/format.sh
 
-lint: upstream ## ShellCheck, formatting and the patch series
+lint: upstream $(VENV)/complete ## ShellCheck, formatting and the patch series
 	@superbuild/format.sh --check
 	@git ls-files '*.sh' .ci/run | xargs shellcheck -x
+	@cd bench && ../$(VENV)/bin/ruff check --quiet . && ../$(VENV)/bin/ruff format --check --quiet .
 	@$(PATCHES) check $(TREES)
 
 clean: ## Remove all that was built (downloads and ccache stay)

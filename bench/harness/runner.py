@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness import capacity
+from harness import capacity, places
 from harness.errors import BenchError
 from harness.measurement import Measurement
 from harness.plan import Session, measurement_directory, sessions
@@ -192,4 +192,6 @@ class Runner:
         known = [(r.scenario, r.server, r.point, r.round) for r in self._run.remarks]
         if where not in known:
             print(f"bench: FAILED: {', '.join(map(str, where))}: {reason}", flush=True)
-            self._run.remark(Remark(*where, "failed", reason))
+            # The report is for others, to whom this checkout's place says nothing.
+            shown = reason.replace(f"{places.WORK}/", "").replace(f"{places.ROOT}/", "")
+            self._run.remark(Remark(*where, "failed", shown))

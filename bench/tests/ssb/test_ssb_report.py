@@ -116,7 +116,7 @@ def test_ratios_are_of_the_same_round(alike: list[Block]) -> None:
 
 def test_what_old_blocks_time_costs(alike: list[Block]) -> None:
     table = _table(alike, "Seconds at innodb_old_blocks_time=1000")
-    assert table["stock"].tolist() == ["3 [3 – 3]"] * 4
+    assert table["stock"].tolist() == ["3.000 [3.000 – 3.000]"] * 4
 
 
 def test_sluice_s_counters_are_sluice_s_alone_and_idle_ones_are_left_out(
