@@ -48,11 +48,16 @@ def lines(
             axis.fill_between(mine[x], mine["min"], mine["max"], color=shade, alpha=0.2, lw=0)
         for name, level in (reference or {}).items():
             axis.axhline(level, color="black", lw=0.8, ls="--", label=name)
-        _scale(axis, sorted(part[x].unique()), log_x=log_x, log_y=log_y)
+        if log_x:
+            axis.set_xscale("log", base=2)
+            ticks = sorted(part[x].unique())
+            axis.set_xticks(ticks, [str(tick) for tick in ticks])
+        axis.grid(alpha=0.3)
         axis.set_xlabel(x)
         axis.set_title(f"{panels}: {value}" if panels else "", fontsize=9)
     axes[0].set_ylabel(y_label)
     axes[0].legend(fontsize=8)
+    _scale_y(axes, log=log_y)
     return figure
 
 
@@ -93,13 +98,13 @@ def time_series(
         axis.fill_between(
             by_time.index, by_time["min"], by_time["max"], color=shade, alpha=0.2, lw=0
         )
-        axis.plot(by_time.index, by_time["median"], color=shade, lw=0.9, label=server)
+        axis.plot(by_time.index, by_time["median"], color=shade, lw=0.9)
         if moment is not None:
             axis.axvline(moment, color="black", lw=0.8, ls=":")
-        axis.set_ylim(bottom=0)
         axis.set_ylabel(y_label, fontsize=8)
-        axis.legend(fontsize=8, loc="lower right")
+        axis.set_title(server, fontsize=9, loc="left", color=shade)
         axis.grid(alpha=0.3)
+    _scale_y(axes)
     axes[-1].set_xlabel("seconds from the load's beginning")
     return figure
 
@@ -112,12 +117,9 @@ def _figure(panels: int, *, stacked: bool = False) -> tuple[Figure, list[Axes]]:
     return figure, list(grid.flat)
 
 
-def _scale(axis: Axes, ticks: Sequence[float], *, log_x: bool, log_y: bool) -> None:
-    if log_x:
-        axis.set_xscale("log", base=2)
-        axis.set_xticks(ticks, [str(tick) for tick in ticks])
-    if log_y:
-        axis.set_yscale("log")
+def _scale_y(axes: Sequence[Axes], *, log: bool = False) -> None:
+    """Panels share their y axis: its end is set once, when all lines are there."""
+    if log:
+        axes[0].set_yscale("log")
     else:
-        axis.set_ylim(bottom=0)
-    axis.grid(alpha=0.3)
+        axes[0].set_ylim(0, 1.05 * max(axis.dataLim.ymax for axis in axes))
