@@ -16,6 +16,6 @@ SHIMS = BENCH / "shim"
 #: Servers that are fetched; their files in servers/ name it.
 PEERS = ROOT / "build" / "bench" / "peers"
 #: Another place for data directories and results: a larger or faster disk.
-WORK = Path(os.environ.get("BENCH_WORK", ROOT / "build" / "bench")).resolve()
+WORK = (ROOT / os.environ.get("BENCH_WORK", "build/bench")).resolve()
 DATA = WORK / "data"
 RESULTS = WORK / "results"
