@@ -16,9 +16,10 @@ PAGES_READ = "innodb_pages_read"
 PAGES_WRITTEN = "innodb_pages_written"
 
 #: INNODB_METRICS of 5.6 and later. A user thread that finds the free list empty searches the
-#: LRU's tail for a clean page (get_free_search), page by page (search_scanned), and if there is
-#: none, for a dirty one that it writes itself (single_flush_num_scan).
-SEARCHES = "buffer_LRU_get_free_search"
+#: LRU's tail for a clean page (search_num_scan), page by page (search_scanned), and if there is
+#: none, for a dirty one that it writes itself (single_flush_num_scan). buffer_LRU_get_free_search
+#: would be the wrong one: it counts requests that the free list answers, too.
+SEARCHES = "buffer_LRU_search_num_scan"
 SEARCHED_PAGES = "buffer_LRU_search_scanned"
 SINGLE_FLUSH_SCANS = "buffer_LRU_single_flush_num_scan"
 

@@ -39,7 +39,7 @@ _ABOUT = (
     "not disturb the throughput: acquisitions of InnoDB's mutexes "
     "(performance_schema.events_waits_summary_global_by_event_name, background threads included) "
     "per page read or written, and searches of user threads in the LRU "
-    "(INNODB_METRICS: buffer_LRU_get_free_search, buffer_LRU_search_scanned, "
+    "(INNODB_METRICS: buffer_LRU_search_num_scan, buffer_LRU_search_scanned, "
     "buffer_LRU_single_flush_num_scan)."
 )
 
