@@ -38,6 +38,29 @@ test-long: ## Run the loops that are too long for make test (about two minutes e
 	@$(call build,$(PRESET))
 	@PRESET=$(PRESET) superbuild/test.sh --big-test binlog_purge_crash.binlog_purge_night
 
+.PHONY: bench bench-report bench-test
+VENV = build/bench/venv
+$(VENV)/complete: bench/requirements.txt
+	@rm -rf $(VENV)
+	@python3 -m venv $(VENV)
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+SERVERS ?= stock sluice
+harness = cd bench && ../$(VENV)/bin/python -m harness
+
+bench: $(VENV)/complete ## Measure servers side by side (SCENARIO= SERVERS= QUICK=1 ..., bench/README.md)
+	@$(harness) run --servers $(SERVERS) $(if $(SCENARIO),--scenarios $(SCENARIO)) \
+	  $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) \
+	  $(if $(VARIANT),--variant $(VARIANT)) $(if $(QUICK),--quick) $(if $(KEEP),--keep-data) \
+	  $(if $(RUN),--run $(RUN)) $(if $(RESUME),--resume)
+
+bench-report: $(VENV)/complete ## Draw the report of a run again (RUN=, the newest without)
+	@$(harness) report $(if $(RUN),--run $(RUN))
+
+bench-test: $(VENV)/complete ## Run the tests of the benchmarks (on a server, if one is built)
+	@cd bench && ../$(VENV)/bin/python -m pytest --quiet $(if $(JUNIT),--junitxml=$(JUNIT))
+
 .PHONY: deps release debug asan stock
 deps: ## Install the Debian packages that are missing
 	@superbuild/dependencies.sh
@@ -92,9 +115,10 @@ upstream-report: upstream ## Write PATCH=name as a bug report to build/report/
 format: upstream ## Format our server code with upstream's .clang-format
 	@superbuild/format.sh
 
-lint: upstream ## ShellCheck, formatting and the patch series
+lint: upstream $(VENV)/complete ## ShellCheck, formatting and the patch series
 	@superbuild/format.sh --check
 	@git ls-files '*.sh' .ci/run | xargs shellcheck -x
+	@cd bench && ../$(VENV)/bin/ruff check --quiet . && ../$(VENV)/bin/ruff format --check --quiet .
 	@$(PATCHES) check $(TREES)
 
 clean: ## Remove all that was built (downloads and ccache stay)

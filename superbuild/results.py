@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Adds up the JUnit reports of mysql-test-run: one line, exit 1 on a failure."""
+"""Adds up JUnit reports, of mysql-test-run and pytest: one line, exit 1 on a failure."""
 
 import sys
 import xml.etree.ElementTree as ET
@@ -11,7 +11,7 @@ for path in sys.argv[1:]:
     except (OSError, ET.ParseError) as error:
         sys.exit(f"results: {path} is no report of a finished test run: {error}")
     for case in cases:
-        name = f"{case.get('suitename')}.{case.get('name')}"
+        name = f"{case.get('suitename') or case.get('classname')}.{case.get('name')}"
         status = (case.get("status") or "").lower()
         if case.find("failure") is not None or case.find("error") is not None or status == "fail":
             failed.append(name)

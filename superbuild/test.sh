@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs our own mtr tests and, with our features off, the tests of upstream
-# that guard the code our patches touch (patches/guard.list). Ends with the line
+# Runs our own mtr tests, with our features off the tests of upstream that guard
+# the code our patches touch (patches/guard.list), and the tests of the
+# benchmarks (bench/tests, on the server that is built). Ends with the line
 # "N passed, N failed, N skipped"; any failure is this command's failure.
 #
 #   test.sh [TEST ...]    these tests only, as suite.name (default: all)
@@ -61,6 +62,8 @@ else
   # for the files of a purge when the statement ends.
   run guard --mysqld=--loose-lock-wait-timeout-details=OFF \
     --mysqld=--loose-binlog-purge-background=OFF -- "${guard[@]}"
+  echo "test: bench"
+  make --no-print-directory bench-test JUNIT="$results/bench.xml" || failed_runs=1
 fi
 
 python3 superbuild/results.py "$results"/*.xml || failed_runs=1

@@ -1,0 +1,112 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""Medians with their ranges, and ratios with theirs. A median never goes without."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+Cell = str | int | float
+
+
+def only(frame: pd.DataFrame, chosen: Mapping[str, Cell], figure: str) -> pd.DataFrame:
+    """The rows of one figure at one point (or, with fewer parameters, at several)."""
+    rows = frame[frame["figure"] == figure]
+    for name, value in chosen.items():
+        rows = rows[rows[name] == value]
+    return rows
+
+
+def summary(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """median, min, max and rounds of "value" for each server and each value of the keys."""
+    grouped = rows.groupby(["server", *keys], sort=False)["value"]
+    return grouped.agg(median="median", min="min", max="max", rounds="count").reset_index()
+
+
+def overview(
+    frame: pd.DataFrame, keys: Sequence[str], figures: Sequence[str], servers: Sequence[str]
+) -> pd.DataFrame:
+    """One row a point and figure, one column a server: median [smallest – largest]."""
+    rows = []
+    for values, figure, part in _by_point(frame, keys, figures):
+        unit = part["unit"].iloc[0]
+        row: dict[str, Cell] = dict(zip(keys, values, strict=True)) | {"figure": figure}
+        row["unit"] = "" if unit in _SCALED else unit
+        for server in servers:
+            row[server] = median_and_range(part[part["server"] == server]["value"], unit)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def ratios(
+    frame: pd.DataFrame,
+    keys: Sequence[str],
+    figures: Sequence[str],
+    servers: Sequence[str],
+    base: str,
+) -> pd.DataFrame:
+    """Each round divided by the base server's same round: median [smallest – largest]."""
+    rows = []
+    for values, figure, part in _by_point(frame, keys, figures):
+        by_round = part.pivot_table(index="round", columns="server", values="value")
+        if base not in by_round:
+            continue
+        row: dict[str, Cell] = dict(zip(keys, values, strict=True)) | {"figure": figure}
+        for server in servers:
+            if server == base:
+                continue
+            row[server] = "–"
+            if server in by_round:
+                usable = by_round[by_round[base] != 0]
+                row[server] = median_and_range((usable[server] / usable[base]).dropna(), "ratio")
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def median_and_range(values: pd.Series, unit: str = "") -> str:
+    """1 234 [1 200 – 1 250]; one value stands alone and says so."""
+    values = values.dropna()
+    if values.empty:
+        return "–"
+    if len(values) == 1:
+        return f"{number(values.iloc[0], unit)} [one round]"
+    low, high = number(values.min(), unit), number(values.max(), unit)
+    return f"{number(values.median(), unit)} [{low} – {high}]"
+
+
+def number(value: float, unit: str = "") -> str:
+    """Three or four figures that matter; bytes in the unit that fits."""
+    for scaled, size in _SCALED.get(unit, ()):
+        if value >= size:
+            return f"{value / size:.3g} {scaled}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}".replace(",", " ")
+    if unit == "ratio":
+        return f"{value:.3f}"
+    return str(int(value)) if value == int(value) else f"{value:.3g}"
+
+
+_SCALED = {"bytes": (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))}
+
+
+def varying(frame: pd.DataFrame, keys: Sequence[str]) -> list[str]:
+    """The keys that have more than one value: the others need no column."""
+    return [key for key in keys if frame[key].nunique() > 1]
+
+
+def _by_point(
+    frame: pd.DataFrame, keys: Sequence[str], figures: Sequence[str]
+) -> list[tuple[tuple[Cell, ...], str, pd.DataFrame]]:
+    """Points in the order of measuring, in each the figures in the order given."""
+    parts = []
+    points = [((), frame)]
+    if keys:
+        points = list(frame.groupby(list(keys), sort=False))
+    for values, part in points:
+        for figure in figures:
+            rows = part[part["figure"] == figure]
+            if not rows.empty:
+                parts.append((values, figure, rows))
+    return parts

@@ -1,0 +1,123 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""Writes report.html (one file, no network), report.md, plots/ and csv/ of a run."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+import matplotlib
+from markupsafe import Markup
+
+from harness import places, settings
+from harness.report.blocks import Block, Table, Text
+from harness.results import Results
+from harness.run_directory import RunDirectory
+from harness.scenario import Choice, Scenario
+from harness.scenarios import ALL
+
+_BASE = "stock"  #: ratios refer to it
+
+# The same data give the same file: no random names of clip paths, no date.
+matplotlib.rcParams["svg.hashsalt"] = "sluice"
+matplotlib.rcParams["svg.fonttype"] = "none"
+
+
+@dataclass(frozen=True)
+class Item:
+    """A block as the templates take it."""
+
+    kind: str
+    text: str = ""
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    file: str = ""
+    svg: str = ""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    name: str
+    title: str
+    about: str
+    rounds: int
+    items: tuple[Item, ...]
+
+
+def report(run: RunDirectory) -> Path:
+    """Everything again from the CSV files; returns the HTML file."""
+    for directory in ("plots", "csv"):
+        (run.path / directory).mkdir(exist_ok=True)
+    content = run.content
+    facts = {
+        "name": run.path.name,
+        "content": content,
+        "base": _base(run),
+        "chapters": [_chapter(run, scenario) for scenario in _scenarios(run)],
+        "remarks": run.remarks,
+        "settings": settings.load(places.SETTINGS, quick=content["asked"]["quick"]).values,
+        "not_told": [
+            (server, setting, reason)
+            for server, known in content["server_facts"].items()
+            for setting, reason in known.get("not_told", {}).items()
+        ],
+    }
+    loader = jinja2.FileSystemLoader(Path(__file__).parent)
+    for name in ("report.html", "report.md"):
+        environment = jinja2.Environment(
+            loader=loader,
+            autoescape=name.endswith("html"),
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=jinja2.StrictUndefined,
+        )
+        text = environment.get_template(f"{name}.jinja").render(facts)
+        partial = run.path / f"{name}.partial"
+        partial.write_text(text)
+        partial.rename(run.path / name)
+    return run.path / "report.html"
+
+
+def _base(run: RunDirectory) -> str | None:
+    return _BASE if _BASE in run.content["servers"] else None
+
+
+def _scenarios(run: RunDirectory) -> Iterator[Scenario]:
+    asked = run.content["asked"]
+    choice = Choice(asked["quick"], asked["seconds"], asked["variants"])
+    for scenario in ALL:
+        if scenario.name in run.content["scenarios"]:
+            yield scenario(choice)
+
+
+def _chapter(run: RunDirectory, scenario: Scenario) -> Chapter:
+    points = [point.directory for point in scenario.points()]
+    results = Results(run.path, scenario.name, points, run.content["servers"], _base(run))
+    figures = results.figures()
+    blocks = [Text("Nothing was measured.")]
+    if not figures.empty:
+        figures.to_csv(run.path / "csv" / f"{scenario.name}.csv", index=False)
+        blocks = list(scenario.report(results))
+    items = tuple(_item(run, scenario, block) for block in blocks)
+    rounds = run.content["rounds"].get(scenario.name, 0)
+    return Chapter(scenario.name, scenario.title, scenario.about, rounds, items)
+
+
+def _item(run: RunDirectory, scenario: Scenario, block: Block) -> Item:
+    if isinstance(block, Text):
+        return Item("text", block.text)
+    if isinstance(block, Table):
+        frame = block.frame.astype(object).where(block.frame.notna(), "")
+        rows = tuple(tuple(str(cell) for cell in row) for row in frame.itertuples(index=False))
+        return Item("table", block.caption, tuple(map(str, frame.columns)), rows)
+    svg = io.StringIO()
+    block.figure.savefig(svg, format="svg", metadata={"Date": None})
+    text = svg.getvalue()
+    file = f"plots/{scenario.name}-{block.name}.svg"
+    (run.path / file).write_text(text)
+    # In HTML the drawing stands without its XML declaration and document type.
+    return Item("plot", block.caption, file=file, svg=Markup(text[text.index("<svg") :]))

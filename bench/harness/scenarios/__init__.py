@@ -1,0 +1,26 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""The scenarios that make bench knows, in the order in which it runs them."""
+
+from harness.scenario import Scenario
+from harness.scenarios.binlog_purge import BinlogPurge
+from harness.scenarios.bulk_load import BulkLoad
+from harness.scenarios.cached import CachedSelect, CachedUpdate
+from harness.scenarios.defaults import Defaults
+from harness.scenarios.io_bound import IoSelect, IoUpdate
+from harness.scenarios.metadata_lock import MetadataLock
+from harness.scenarios.recovery import Recovery
+from harness.scenarios.ssb import StarSchemaBenchmark
+
+ALL: tuple[type[Scenario], ...] = (
+    IoUpdate,
+    IoSelect,
+    CachedUpdate,
+    CachedSelect,
+    BulkLoad,
+    BinlogPurge,
+    MetadataLock,
+    StarSchemaBenchmark,
+    Defaults,
+    Recovery,
+)

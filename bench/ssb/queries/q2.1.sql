@@ -1,0 +1,10 @@
+-- Revenue by year and brand: one category, one region.
+SELECT SUM(lo_revenue) AS revenue, d_year, p_brand1
+FROM lineorder, dim_date, part, supplier
+WHERE lo_orderdatekey = d_datekey
+  AND lo_partkey = p_partkey
+  AND lo_suppkey = s_suppkey
+  AND p_category = 'MFGR#12'
+  AND s_region = 'AMERICA'
+GROUP BY d_year, p_brand1
+ORDER BY d_year, p_brand1;

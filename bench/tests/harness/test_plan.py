@@ -1,0 +1,62 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""The order of measurements."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from harness import plan
+from harness.measurement import Measurement
+from harness.report.blocks import Block
+from harness.results import Results
+from harness.scenario import Choice, Dataset, Point, Scenario
+from harness.server import Server
+from harness.server_definition import ServerDefinition
+
+_DATA = Dataset("data", 1)
+
+
+def server(name: str) -> ServerDefinition:
+    nowhere = Path("/nowhere")
+    return ServerDefinition(name, name, nowhere, nowhere, nowhere, "9.")
+
+
+class Three(Scenario):
+    name = "three"
+    title = about = "three"
+
+    def points(self) -> list[Point]:
+        first = Point(_DATA, {"n": 1}, 1)
+        return [
+            first,
+            dataclasses.replace(first, parameters={"n": 2}),
+            dataclasses.replace(first, parameters={"n": 3}, settings={"pool": "2G"}),
+        ]
+
+    def measure(self, server: Server, point: Point, into: Measurement) -> None: ...
+
+    def report(self, results: Results) -> list[Block]:
+        return []
+
+
+def test_points_share_a_server_if_they_can() -> None:
+    one, two, three = Three(Choice()).points()
+    assert list(plan.groups([one, two, three])) == [(one, two), (three,)]
+    fresh = dataclasses.replace(two, fresh=True)
+    assert list(plan.groups([one, fresh, one])) == [(one,), (fresh,), (one,)]
+    empty = dataclasses.replace(one, dataset=None)
+    assert list(plan.groups([empty, empty])) == [(empty,), (empty,)]
+
+
+def test_rounds_alternate_and_no_server_is_always_first() -> None:
+    servers = [server(name) for name in "abc"]
+    order = [
+        (session.round, session.server.name, len(session.points))
+        for session in plan.sessions(Three(Choice()), servers, 3)
+    ]
+    assert [name for number, name, _ in order if number == 1] == list("abcabc")
+    assert [name for number, name, _ in order if number == 2] == list("bcabca")
+    assert [name for number, name, _ in order if number == 3] == list("cabcab")
+    assert [points for _, _, points in order[:6]] == [2, 2, 2, 1, 1, 1]

@@ -1,0 +1,172 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""The whole way on the server that is built: measure, interrupt, resume, report."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from harness import places
+from harness.run_directory import load
+
+_PURGE = ("purge=manual", "unlink=slow", "bigs=2", "size=8M", "cost=64")
+
+
+class House:
+    """The command line, with a work directory of its own."""
+
+    def __init__(self, work: Path) -> None:
+        self.work = work
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "harness", *arguments],
+            cwd=places.BENCH,
+            env=os.environ | {"BENCH_WORK": str(self.work)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *arguments: str) -> tuple[int, str]:
+        process = self.start(*arguments)
+        output, _ = process.communicate(timeout=500)
+        return process.returncode, output
+
+    def servers_running(self) -> list[str]:
+        """Command lines of processes that mention our directory."""
+        found = []
+        for file in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                line = file.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if f"--datadir={self.work}" in line:
+                found.append(line)
+        return found
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path / "work")
+
+
+def test_binlog_purge_of_one_binary_as_two_servers(
+    house: House, server_file: Path, tmp_path: Path
+) -> None:
+    """The scenario finds the stall that the shim makes; each server has its own switches."""
+    other = tmp_path / "other.toml"
+    other.write_text(server_file.read_text() + 'switches = ["max_connections=77"]\n')
+    arguments = ["run", "--quick", "--scenarios", "binlog-purge", "--rounds", "1", "--run", "one"]
+    arguments += ["--seconds", "6", "--servers", str(server_file), str(other)]
+    code, output = house.run(*arguments, "--variant", *_PURGE)
+    assert code == 0, output
+    assert "[1/4] binlog-purge, built: filling" in output
+    run = house.work / "results" / "one"
+    assert load(run).remarks == []
+    assert load(run).content["server_facts"]["other"]["switches"] == ["max_connections=77"]
+    figures = pd.read_csv(run / "csv" / "binlog-purge.csv").set_index(["server", "figure"])["value"]
+    for server in ("built", "other"):
+        # 64 s for a GiB, at least 2 x 8 MiB; the logs of the load come on top.
+        assert figures[server, "old_bytes"] >= 2 * 8 * 2**20
+        assert figures[server, "slept"] >= 1.0
+        # Whether the statement waits for it is the server's affair.
+        assert figures[server, "purge_statement"] > 0
+        assert figures[server, "removal_done"] >= 0.9
+        assert figures[server, "files_listed"] == figures[server, "files_on_disk"]
+        assert figures[server, "throughput"] > 0
+    assert (run / "report.html").read_text().count("<svg") >= 1
+    assert house.servers_running() == []
+    assert not list((house.work / "data").glob("*/*/data")), "data directories are removed"
+
+
+def test_interrupted_and_resumed(house: House, server_file: Path) -> None:
+    arguments = ["run", "--quick", "--scenarios", "cached-select", "--rounds", "3", "--run", "two"]
+    arguments += ["--servers", str(server_file)]
+    raw = house.work / "results" / "two" / "raw"
+    process = house.start(*arguments)
+    end = time.monotonic() + 300
+    while not list(raw.glob("**/round-1")) and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.05)
+    assert house.servers_running(), "the server is up between two points"
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 130, output
+    assert "Go on: make bench RUN=two" in output
+    assert house.servers_running() == []
+    kept = {path: path.stat().st_mtime_ns for path in raw.glob("**/round-*/figures.csv")}
+    assert 0 < len(kept) < 6
+    assert not list(raw.glob("**/*.partial")), "nothing half-done stays"
+    assert (house.work / "results" / "two" / "report.html").exists(), "what there is, is drawn"
+
+    code, output = house.run(*arguments)
+    assert code == 0, output
+    after = {path: path.stat().st_mtime_ns for path in raw.glob("**/round-*/figures.csv")}
+    assert len(after) == 6
+    assert kept.items() <= after.items(), "what was measured is not measured again"
+
+
+def test_the_harness_is_killed(house: House, server_file: Path) -> None:
+    """SIGKILL cannot be caught: the kernel tells the server to go."""
+    process = house.start(
+        "run", "--quick", "--scenarios", "cached-select", "--servers", str(server_file)
+    )
+    end = time.monotonic() + 300
+    while not list(house.work.glob("data/*/*/ready")) and time.monotonic() < end:
+        time.sleep(0.05)
+    while not house.servers_running() and time.monotonic() < end:
+        time.sleep(0.05)
+    process.kill()
+    process.communicate()
+    while house.servers_running() and time.monotonic() < end:
+        time.sleep(0.1)
+    assert house.servers_running() == []
+
+
+def test_a_server_that_does_not_start_is_reported(
+    house: House, server_file: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.toml"
+    broken.write_text(server_file.read_text() + 'switches = ["no_such_option=1"]\n')
+    arguments = [
+        "run",
+        "--quick",
+        "--scenarios",
+        "cached-select",
+        "--rounds",
+        "1",
+        "--run",
+        "three",
+    ]
+    code, output = house.run(*arguments, "--servers", str(broken), str(server_file))
+    assert code == 1
+    assert "broken did not start" in output
+    assert "no_such_option" in output
+    run = house.work / "results" / "three"
+    assert {remark.server for remark in load(run).remarks} == {"broken"}
+    assert "no_such_option" in (run / "report.html").read_text()
+    assert list(run.glob("raw/cached-select/built/*/round-1")), "the other server was measured"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--servers", "nobody"], "there is no server file"),
+        (["--servers", "stock", "--scenarios", "nothing"], "there is no scenario 'nothing'"),
+        (["--servers", "stock", "--variant", "x=1"], "no scenario of this run has a variant 'x'"),
+        (["--servers", "stock", "--variant", "x"], "is not name=value"),
+    ],
+)
+def test_mistakes_are_said_in_a_line(house: House, arguments: list[str], message: str) -> None:
+    code, output = house.run("run", *arguments)
+    assert code == 1
+    assert message in output
+    assert "Traceback" not in output

@@ -1,0 +1,91 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""The report is drawn from files alone and needs no network."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from harness import run_directory
+from harness.report import write
+from harness.results import POINT
+from harness.run_directory import Remark, RunDirectory
+from harness.scenario import Choice
+from harness.scenarios.cached import CachedSelect
+from harness.server_definition import ServerDefinition
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    (tmp_path / "mysqld").write_text("")
+    servers = [
+        ServerDefinition(name, name, tmp_path / "mysqld", tmp_path, tmp_path, "9.")
+        for name in ("stock", "sluice")
+    ]
+    choice = Choice(quick=True)
+    scenario = CachedSelect(choice)
+    path = tmp_path / "run"
+    run = run_directory.begin(path, [scenario], servers, choice, {scenario.name: 2}, {"cores": "2"})
+    for factor, server in enumerate(servers, start=1):
+        for point in scenario.points():
+            directory = run.path / "raw" / scenario.name / server.name / point.directory
+            for number in (1, 2):
+                _save(directory / f"round-{number}", number, 1000 * factor + number)
+            (directory / POINT).write_text(json.dumps(dict(point.parameters)))
+    run.note_server("stock", {"version": "9.7.2", "not_told": {"a|b=1": "<none>"}})
+    run.remark(Remark(scenario.name, "5.5.34", "all", None, "skipped", "too <old> | for it"))
+    return run
+
+
+def _save(directory: Path, number: int, value: int) -> None:
+    directory.mkdir(parents=True)
+    figures = f"throughput,{value},1/s\nlatency_max,{number},ms\n"
+    (directory / "figures.csv").write_text(f"figure,value,unit\n{figures}")
+
+
+def test_html_stands_alone(run: RunDirectory) -> None:
+    html = write.report(run).read_text()
+    assert "<svg" in html
+    # Names of XML vocabularies look like addresses and are none.
+    loads = re.findall(r"(?:src|href|url)\s*[=(]\s*[\"']?(?!#)[^\s\"'>)]+", html)
+    assert [word for word in loads if "w3.org" not in word and "url(#" not in word] == []
+    assert "<script" not in html
+    assert "too &lt;old&gt; | for it" in html
+    assert "a quick run" in html
+
+
+def test_markdown_beside_it(run: RunDirectory) -> None:
+    write.report(run)
+    text = (run.path / "report.md").read_text()
+    assert "too <old> \\| for it" in text
+    assert "[1 001 – 1 002]" in text
+    for file in re.findall(r"!\[.*?\]\((.*?)\)", text):
+        assert (run.path / file).read_text().startswith("<?xml")
+
+
+def test_tables_are_tables(run: RunDirectory) -> None:
+    write.report(run)
+    lines = (run.path / "report.md").read_text().splitlines()
+    for number, line in enumerate(lines):
+        if re.fullmatch(r"\|(---\|)+", line):
+            columns = line.count("---")
+            for row in (lines[number - 1], lines[number + 1]):
+                assert len(re.split(r"(?<!\\)\|", row.strip())) == columns + 2, row
+
+
+def test_drawn_again_it_is_the_same(run: RunDirectory) -> None:
+    first = write.report(run).read_text()
+    again = write.report(run_directory.load(run.path)).read_text()
+    assert first == again
+
+
+def test_ratios_and_csv(run: RunDirectory) -> None:
+    write.report(run)
+    csv = (run.path / "csv" / "cached-select.csv").read_text()
+    assert csv.startswith("server,round,test,statements,clients,figure,value,unit")
+    # 2001/1001 and 2002/1002
+    assert re.search(r"1\.99\d \[1\.998 – 1\.999\]", (run.path / "report.md").read_text())

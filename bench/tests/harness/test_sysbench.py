@@ -1,0 +1,52 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""Reading what sysbench says. The text is a real run's, with a stall of some seconds in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness import sysbench
+from harness.errors import BenchError
+
+_OUTPUT = Path(__file__).with_name("sysbench-1.0.20.txt").read_text()
+
+
+def test_summary() -> None:
+    outcome = sysbench.parse(_OUTPUT)
+    transactions = int(outcome.transactions)
+    assert f"transactions:                        {transactions}" in _OUTPUT
+    assert f"({outcome.per_second:.2f} per sec.)" in _OUTPUT
+
+
+def test_seconds() -> None:
+    seconds = sysbench.parse(_OUTPUT).seconds
+    assert list(seconds["second"]) == list(range(1, 11))
+    assert seconds["tps"].iloc[0] == 3227.42
+    assert (seconds["tps"].iloc[5:9] == 0).all()
+
+
+def test_percentiles_come_from_the_histogram() -> None:
+    latency = sysbench.parse(_OUTPUT).latency_ms
+    assert latency["p50"] <= latency["p95"] <= latency["p99"] <= latency["max"]
+    # sysbench's own line says the 95th.
+    (line,) = [line for line in _OUTPUT.splitlines() if "95th percentile:" in line]
+    assert latency["p95"] == pytest.approx(float(line.split()[-1]), rel=0.03)
+
+
+def test_percentiles_of_few_buckets() -> None:
+    text = "Latency histogram (values are in milliseconds)\n"
+    text += "  1.000 |********** 98\n  2.000 |* 1\n  9.000 | 1\n"
+    assert sysbench.percentiles(text, (50, 98, 99, 100)) == {
+        "p50": 1.0,
+        "p98": 1.0,
+        "p99": 2.0,
+        "p100": 9.0,
+    }
+
+
+def test_a_run_without_a_summary_is_an_error() -> None:
+    with pytest.raises(BenchError, match="without its summary"):
+        sysbench.parse("FATAL: something\n")
