@@ -18,7 +18,7 @@ if [ -n "${UPSTREAM_TARBALL:-}" ] || [ -f "$cached" ] || [ -f build/upstream.sta
 fi
 case $preset in
   release) disk="5 GB" minutes=50 ;;
-  *) disk="6 GB" minutes=45 ;;
+  *) disk="6 GB" minutes=60 ;;
 esac
 free=$(df --output=avail -BG . | tail -n 1 | tr -dc 0-9)
 echo "make $goal: builds MySQL $UPSTREAM_VERSION with Sluice's patches, preset $preset, in build/:" \
