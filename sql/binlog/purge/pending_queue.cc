@@ -20,15 +20,10 @@
 
 namespace binlog::purge {
 
-void Pending_queue::add(const std::string &name, bool is_released) {
+void Pending_queue::add(const std::string &name) {
   if (!m_names.insert(name).second) return;
-  auto file = std::make_unique<Pending_file>(name);
-  if (is_released) {
-    m_released.push_back(std::move(file));
-  } else {
-    m_unreleased.push_back(std::move(file));
-    m_unreleased_by_name[name] = std::prev(m_unreleased.end());
-  }
+  m_unreleased.push_back(std::make_unique<Pending_file>(name));
+  m_unreleased_by_name[name] = std::prev(m_unreleased.end());
 }
 
 void Pending_queue::release(const std::string &name, ulonglong size) {

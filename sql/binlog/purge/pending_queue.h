@@ -64,12 +64,12 @@ class Pending_queue {
   using File = std::unique_ptr<Pending_file>;
 
   /**
-    Adds a file; one that is there already stays as it is.
+    Adds a file, which take_due() passes over until release(). One that is
+    there already stays as it is.
 
-    @param name         as the index had it
-    @param is_released  false: take_due() passes over it until release()
+    @param name  as the index had it
   */
-  void add(const std::string &name, bool is_released);
+  void add(const std::string &name);
 
   /** The purge is done with the file, which has that many bytes. */
   void release(const std::string &name, ulonglong size);

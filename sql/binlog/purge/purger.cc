@@ -15,7 +15,6 @@
 
 #include "sql/binlog/purge/purger.h"
 
-#include <sys/stat.h>
 #ifndef _WIN32
 #include <sys/statvfs.h>
 #endif
@@ -310,7 +309,7 @@ void Purger::enqueue(const std::vector<std::string> &names) {
   MUTEX_LOCK(list_guard, &m_list_mutex);
   m_names_in_flight = false;
   MUTEX_LOCK(guard, &m_mutex);
-  for (const std::string &name : names) m_queue.add(name, false);
+  for (const std::string &name : names) m_queue.add(name);
   publish_pending();
 }
 
@@ -723,7 +722,7 @@ void Purger::open(Binlog_index_monitor *index) {
     const std::string other_name = File_remover::name_while_shrinking(name);
     const std::string &path = file_exists(name) ? name : other_name;
     if (!file_exists(path)) continue;
-    m_queue.add(name, false);
+    m_queue.add(name);
     m_queue.release(name, file_size(path));
     if (++count == 1) first = path;
   }
