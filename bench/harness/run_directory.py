@@ -79,16 +79,26 @@ def begin(
     rounds: dict[str, int],
     machine: dict[str, str],
 ) -> RunDirectory:
-    """A new run, or one that goes on: then what decides figures must not have changed."""
-    asked = {"quick": choice.quick, "seconds": choice.seconds, "variants": dict(choice.variants)}
+    """A new run, or one that goes on: then what decides figures must not have changed.
+
+    Each scenario of a run has its own seconds and variants.
+    """
+    asked = {scenario.name: _asked(scenario, choice) for scenario in scenarios}
     binaries = {server.name: fingerprint(server) for server in servers}
     if (path / "run.json").exists():
         run = load(path)
-        if run.content["asked"] != asked:
+        if run.content["quick"] != choice.quick:
             raise BenchError(
-                f"the run {path.name} was begun with {run.content['asked']}, now it is {asked}; "
-                "give the same again, or another RUN="
+                f"the run {path.name} was begun {'with' if run.content['quick'] else 'without'} "
+                "QUICK=1; do so again, or give another RUN="
             )
+        for name, now in asked.items():
+            before = run.content["asked"].get(name, now)
+            if before != now:
+                raise BenchError(
+                    f"in the run {path.name}, {name} was begun with {before}, now it is {now}; "
+                    "give the same again, or another RUN="
+                )
         for name, print_now in binaries.items():
             before = run.content["binaries"].get(name, print_now)
             if before != print_now:
@@ -101,10 +111,15 @@ def begin(
     else:
         path.mkdir(parents=True, exist_ok=True)
         run = RunDirectory(path)
-        run.content = {"asked": asked, "begun": f"{datetime.now():%Y-%m-%d %H:%M}"}
+        run.content = {
+            "quick": choice.quick,
+            "asked": {},
+            "begun": f"{datetime.now():%Y-%m-%d %H:%M}",
+        }
         run.content |= {"machine": machine, "server_facts": {}, "remarks": []}
         run.content |= {"scenarios": [], "servers": [], "titles": {}, "rounds": {}, "binaries": {}}
     content = run.content
+    content["asked"] |= asked
     content["binaries"] |= binaries
     content["scenarios"] += [one.name for one in scenarios if one.name not in content["scenarios"]]
     content["servers"] += [one.name for one in servers if one.name not in content["servers"]]
@@ -112,6 +127,11 @@ def begin(
     content["rounds"] |= rounds
     run.save()
     return run
+
+
+def _asked(scenario: Scenario, choice: Choice) -> dict[str, Any]:
+    variants = {name: value for name, value in choice.variants.items() if name in scenario.variants}
+    return {"seconds": choice.seconds, "variants": variants}
 
 
 def fingerprint(server: ServerDefinition) -> str:

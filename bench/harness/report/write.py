@@ -59,7 +59,7 @@ def report(run: RunDirectory) -> Path:
         "base": _base(run),
         "chapters": [_chapter(run, scenario) for scenario in _scenarios(run)],
         "remarks": run.remarks,
-        "settings": settings.load(places.SETTINGS, quick=content["asked"]["quick"]).values,
+        "settings": settings.load(places.SETTINGS, quick=content["quick"]).values,
         "not_told": [
             (server, setting, reason)
             for server, known in content["server_facts"].items()
@@ -87,11 +87,10 @@ def _base(run: RunDirectory) -> str | None:
 
 
 def _scenarios(run: RunDirectory) -> Iterator[Scenario]:
-    asked = run.content["asked"]
-    choice = Choice(asked["quick"], asked["seconds"], asked["variants"])
     for scenario in ALL:
         if scenario.name in run.content["scenarios"]:
-            yield scenario(choice)
+            asked = run.content["asked"][scenario.name]
+            yield scenario(Choice(run.content["quick"], asked["seconds"], asked["variants"]))
 
 
 def _chapter(run: RunDirectory, scenario: Scenario) -> Chapter:

@@ -43,6 +43,25 @@ def test_another_choice_is_another_run(tmp_path: Path, server: ServerDefinition)
         begin(tmp_path / "run", server, Choice(seconds=3))
 
 
+def test_quick_is_for_the_whole_run(tmp_path: Path, server: ServerDefinition) -> None:
+    begin(tmp_path / "run", server, Choice())
+    with pytest.raises(BenchError, match="was begun without QUICK=1"):
+        begin(tmp_path / "run", server, Choice(quick=True))
+
+
+class Four(Three):
+    name = "four"
+
+
+def test_another_scenario_has_a_choice_of_its_own(tmp_path: Path, server: ServerDefinition) -> None:
+    begin(tmp_path / "run", server, Choice())
+    choice = Choice(seconds=3, variants={"of_another": "1"})
+    run_directory.begin(tmp_path / "run", [Four(choice)], [server], choice, {"four": 5}, {})
+    run = begin(tmp_path / "run", server, Choice())
+    assert run.content["asked"]["four"] == {"seconds": 3, "variants": {}}
+    assert run.content["asked"]["three"] == {"seconds": None, "variants": {}}
+
+
 def test_a_rebuilt_server_is_another_run(tmp_path: Path, server: ServerDefinition) -> None:
     begin(tmp_path / "run", server, Choice())
     server.mysqld.write_text("rebuilt")
