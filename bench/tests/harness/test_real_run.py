@@ -34,6 +34,8 @@ class House:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            # In a job in the background, a shell without job control has it ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def run(self, *arguments: str) -> tuple[int, str]:
