@@ -35,7 +35,7 @@ class House:
             stderr=subprocess.STDOUT,
             text=True,
             # In a job in the background, a shell without job control has it ignored.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         )
 
     def run(self, *arguments: str) -> tuple[int, str]:
