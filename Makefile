@@ -36,7 +36,7 @@ test: ## Build the debug preset (PRESET=asan: that one), run our suites and the 
 test-long: ## Run the loops that are too long for make test (about two minutes each)
 	@superbuild/dependencies.sh
 	@$(call build,$(PRESET))
-	@PRESET=$(PRESET) superbuild/test.sh --big-test binlog_purge_crash.binlog_purge_night
+	@PRESET=$(PRESET) superbuild/test.sh --big-test binlog_purge_crash.binlog_purge_night lru_flusher.kill_night
 
 .PHONY: bench bench-report bench-test
 VENV = build/bench/venv

@@ -36,6 +36,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "buf0buf.h"
 #include "buf0flu.h"
 #include "buf0lru.h"
+#include "buf0lrucount.h"
 #include "my_systime.h"
 #include "sql/mysqld.h"
 #include "srv0srv.h"
@@ -362,6 +363,8 @@ bool buf_lru_hook_evict(buf_page_t *bpage) {
   return true;
 }
 
+void buf_lru_hook_evicting(const buf_page_t *bpage) { Eviction(bpage).count(); }
+
 bool buf_lru_hook_free_written(buf_page_t *bpage, bool by_lru_batch) {
   return by_lru_batch || flushing_for_free_page
              ? buf_lru_hook_evict(bpage)
@@ -388,13 +391,18 @@ void buf_lru_hook_user_scan(const buf_pool_t *buf_pool, size_t n) {
   if (n > 0) add(c.user_scanned, n);
 }
 
-void Buf_lru_free_wait::end() const {
-  const auto wait = std::chrono::steady_clock::now() - m_start;
-  const auto usec = static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(wait).count());
-  auto &c = counters_of(m_buf_pool);
+void buf_lru_hook_waited(const buf_pool_t *buf_pool, uint64_t usec) {
+  auto &c = counters_of(buf_pool);
   add(c.free_waits);
   add(c.free_wait_usec, usec);
   raise_to(c.free_wait_max_usec, usec);
   raise_to(c.free_wait_max_usec_since_reset, usec);
+}
+
+void Buf_lru_free_wait::end() const {
+  const auto wait = std::chrono::steady_clock::now() - m_start;
+  buf_lru_hook_waited(
+      m_buf_pool,
+      static_cast<uint64_t>(
+          std::chrono::duration_cast<std::chrono::microseconds>(wait).count()));
 }

@@ -1,0 +1,166 @@
+/*****************************************************************************
+
+Copyright (c) 2026, Sluice contributors.
+
+This program is free software; you can redistribute it and/or modify it under
+the terms of the GNU General Public License, version 2.0, as published by the
+Free Software Foundation.
+
+This program is distributed in the hope that it will be useful, but WITHOUT
+ANY WARRANTY; without even the implied warranty of MERCHANTABILITY or FITNESS
+FOR A PARTICULAR PURPOSE. See the GNU General Public License, version 2.0,
+for more details.
+
+You should have received a copy of the GNU General Public License along with
+this program; if not, write to the Free Software Foundation, Inc.,
+51 Franklin St, Fifth Floor, Boston, MA 02110-1301  USA
+
+*****************************************************************************/
+
+/** @file include/buf0lruflush.h
+ A thread for each buffer pool instance that keeps the free list filled, so that
+ threads that need a page need neither search the LRU list nor write a page.
+ The design note is docs/lru_flusher.md.
+
+ The functions here are all that the upstream code knows of it. */
+
+#ifndef buf0lruflush_h
+#define buf0lruflush_h
+
+#ifndef UNIV_HOTBACKUP
+
+#include <atomic>
+#include <cstdio>
+
+#include "buf0types.h"
+#include "univ.i"
+
+class THD;
+struct SHOW_VAR;
+struct buf_block_t;
+struct buf_pool_t;
+class buf_page_t;
+
+/** innodb_lru_flusher. Off is what upstream does. Read without a lock: a thread
+that sees the old value for a moment does what was right a moment ago. */
+extern bool srv_lru_flusher;
+
+/** innodb_lru_flusher_free_pages: free pages of each instance that the flusher
+keeps ready; 0: as many as the consumption calls for. */
+extern ulong srv_lru_flusher_free_pages;
+
+/** Added to the number of the buffer pool instance when upstream chooses an
+object for the doublewrite of a page. 0 in all threads but the flushers. */
+extern thread_local uint32_t buf_lru_flusher_dblwr_turn;
+
+/** Starts the threads. To be called when recovery is over, by the thread that
+calls buf_lru_flusher_stop() later. */
+void buf_lru_flusher_start();
+
+/** Stops the threads, and waits until they are gone. Threads that wait for a
+free page go upstream's way from now on. */
+void buf_lru_flusher_stop();
+
+/** Frees what buf_lru_flusher_start() made. To be called when no other thread
+uses the buffer pool. */
+void buf_lru_flusher_free();
+
+/** To be called when a system variable has changed. */
+void buf_lru_flusher_update();
+
+/** @return true if the flusher of this instance is at work, so that the page
+cleaner has to leave the LRU list alone. False while the pool is shrunk.
+@param[in]  buf_pool  buffer pool instance */
+[[nodiscard]] bool buf_lru_flusher_serves(const buf_pool_t *buf_pool);
+
+/** What buf_lru_flusher_get() does when the flusher is switched on. */
+[[nodiscard]] buf_block_t *buf_lru_flusher_get_low(buf_pool_t *buf_pool,
+                                                   buf_block_t *block,
+                                                   bool &waited);
+
+/** Called by a thread that needs a free page, after it looked into the free
+list. Wakes the flusher if the list is short. If the list was empty, waits for
+a page. The caller must hold no mutex of the buffer pool; it may hold latches on
+pages, as the flusher never waits for one.
+@param[in]      buf_pool  buffer pool instance
+@param[in]      block     what was in the free list, or nullptr
+@param[in,out]  waited    true if the caller has waited for this page already;
+                          nobody waits twice
+@return block, or a page that was waited for, in state BUF_BLOCK_READY_FOR_USE,
+or nullptr if the caller has to help itself */
+[[nodiscard]] inline buf_block_t *buf_lru_flusher_get(buf_pool_t *buf_pool,
+                                                      buf_block_t *block,
+                                                      bool &waited) {
+  return srv_lru_flusher ? buf_lru_flusher_get_low(buf_pool, block, waited)
+                         : block;
+}
+
+/** @return true if a page that was written by an LRU batch is not to be evicted
+by the thread that completes the write, because the flusher will do it, many
+at a time.
+@param[in]  buf_pool  buffer pool instance */
+[[nodiscard]] bool buf_lru_flusher_evicts(const buf_pool_t *buf_pool);
+
+/** To be called when a write of an LRU batch is complete. The caller holds no
+latch.
+@param[in]  buf_pool  buffer pool instance */
+void buf_lru_flusher_written(buf_pool_t *buf_pool);
+
+/** Prints the section of SHOW ENGINE INNODB STATUS.
+@param[in,out]  file  where to print */
+void buf_lru_flusher_print(FILE *file);
+
+/** @name Functions that show a status variable
+@{ */
+int buf_lru_flusher_show_pages_evicted(THD *, SHOW_VAR *var, char *buff);
+int buf_lru_flusher_show_pages_flushed(THD *, SHOW_VAR *var, char *buff);
+int buf_lru_flusher_show_rounds(THD *, SHOW_VAR *var, char *buff);
+int buf_lru_flusher_show_wakeups(THD *, SHOW_VAR *var, char *buff);
+int buf_lru_flusher_show_free_waits(THD *, SHOW_VAR *var, char *buff);
+int buf_lru_flusher_show_free_wait_usec(THD *, SHOW_VAR *var, char *buff);
+int buf_lru_flusher_show_free_wait_max_usec(THD *, SHOW_VAR *var, char *buff);
+int buf_lru_flusher_show_free_wait_failures(THD *, SHOW_VAR *var, char *buff);
+/** @} */
+
+/** Elements of the array of InnoDB's status variables. */
+#define BUF_LRU_FLUSHER_STATUS(name, figure)                                \
+  {                                                                         \
+    "lru_flusher_" name, (char *)&buf_lru_flusher_show_##figure, SHOW_FUNC, \
+        SHOW_SCOPE_GLOBAL                                                   \
+  }
+#define BUF_LRU_FLUSHER_STATUS_VARIABLES                              \
+  BUF_LRU_FLUSHER_STATUS("free_wait_failures", free_wait_failures),   \
+      BUF_LRU_FLUSHER_STATUS("free_wait_max_us", free_wait_max_usec), \
+      BUF_LRU_FLUSHER_STATUS("free_wait_us", free_wait_usec),         \
+      BUF_LRU_FLUSHER_STATUS("free_waits", free_waits),               \
+      BUF_LRU_FLUSHER_STATUS("pages_evicted", pages_evicted),         \
+      BUF_LRU_FLUSHER_STATUS("pages_flushed", pages_flushed),         \
+      BUF_LRU_FLUSHER_STATUS("rounds", rounds),                       \
+      BUF_LRU_FLUSHER_STATUS("wakeups", wakeups)
+
+namespace dblwr {
+/** Defined in buf0dblwr.cc.
+@param[in]  buf_pool_index  buffer pool instance
+@return true if a new LRU batch need not wait for the writes of an older one.
+If it has to, it does so with its pages latched, and partly in a loop. */
+[[nodiscard]] bool is_ready_for_LRU_batch(uint32_t buf_pool_index) noexcept;
+}  // namespace dblwr
+
+/** @name Functions of upstream that are static there
+@{ */
+
+/** Defined in buf0lru.cc. */
+bool buf_LRU_block_remove_hashed(buf_page_t *bpage, bool zip,
+                                 bool ignore_content);
+
+/** Defined in buf0flu.cc. */
+ulint buf_do_LRU_batch(buf_pool_t *buf_pool, ulint max);
+
+/** Defined in buf0flu.cc. */
+void buf_flush_write_block_low(buf_page_t *bpage, buf_flush_t flush_type,
+                               bool sync);
+/** @} */
+
+#endif /* !UNIV_HOTBACKUP */
+
+#endif /* buf0lruflush_h */
