@@ -597,12 +597,13 @@ void Lru_flusher::set_target() {
 
   const size_t size = m_pool->curr_size;
   const size_t most = std::max<size_t>(1, size / 8);
+  const size_t most_by_settings = depth();
   size_t target = srv_lru_flusher_free_pages;
   if (target == 0) {
     target = std::clamp<size_t>(
         static_cast<size_t>(m_consumption * HORIZON_SECONDS),
         std::min(MIN_FREE_PAGES, std::max<size_t>(1, size / 32)),
-        std::max(depth(), MIN_FREE_PAGES));
+        std::max(most_by_settings, MIN_FREE_PAGES));
   }
   m_target = std::min(target, most);
   m_low_water.store((m_target + 1) / 2);
