@@ -110,7 +110,7 @@ constexpr size_t MIN_BATCH_PAGES = 16;
 
 /** How much is done in one go under the LRU list mutex: a page that is evicted
 or latched for a write counts CHUNK_WORK_PAGE, one that is passed by counts 1.
-Then the mutex is released for a moment, about every 10 microseconds. */
+Then the mutex is released for a moment. */
 constexpr size_t CHUNK_WORK = 64;
 constexpr size_t CHUNK_WORK_PAGE = 4;
 
@@ -1126,10 +1126,6 @@ buf_block_t *buf_lru_flusher_get_low(buf_pool_t *buf_pool, buf_block_t *block,
   if (waited) return nullptr;
   waited = true;
   return flusher->wait();
-}
-
-bool buf_lru_flusher_evicts(const buf_pool_t *buf_pool) {
-  return buf_lru_flusher_serves(buf_pool);
 }
 
 void buf_lru_flusher_written(buf_pool_t *buf_pool) {

@@ -69,7 +69,9 @@ void buf_lru_flusher_free();
 void buf_lru_flusher_update();
 
 /** @return true if the flusher of this instance is at work, so that the page
-cleaner has to leave the LRU list alone. False while the pool is shrunk.
+cleaner has to leave the LRU list alone, and a page that an LRU batch has
+written is not to be evicted by the thread that completes the write. False while
+the pool is shrunk.
 @param[in]  buf_pool  buffer pool instance */
 [[nodiscard]] bool buf_lru_flusher_serves(const buf_pool_t *buf_pool);
 
@@ -94,12 +96,6 @@ or nullptr if the caller has to help itself */
   return srv_lru_flusher ? buf_lru_flusher_get_low(buf_pool, block, waited)
                          : block;
 }
-
-/** @return true if a page that was written by an LRU batch is not to be evicted
-by the thread that completes the write, because the flusher will do it, many
-at a time.
-@param[in]  buf_pool  buffer pool instance */
-[[nodiscard]] bool buf_lru_flusher_evicts(const buf_pool_t *buf_pool);
 
 /** To be called when a write of an LRU batch is complete. The caller holds no
 latch.
