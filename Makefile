@@ -38,6 +38,10 @@ test-long: ## Run the loops that are too long for make test (about two minutes e
 	@$(call build,$(PRESET))
 	@PRESET=$(PRESET) superbuild/test.sh --big-test binlog_purge_crash.binlog_purge_night lru_flusher.kill_night
 
+.PHONY: stress-gate stress-ddl
+stress-gate: ## Stress the lock-free parts of page I/O alone, under TSAN and ASAN (SECONDS=60 each)
+	@superbuild/stress/gate.sh $(SECONDS)
+
 .PHONY: bench bench-report bench-test
 VENV = build/bench/venv
 $(VENV)/complete: bench/requirements.txt
@@ -45,6 +49,10 @@ $(VENV)/complete: bench/requirements.txt
 	@python3 -m venv $(VENV)
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
+
+MINUTES ?= 30
+stress-ddl: $(VENV)/complete ## DDL of all kinds beside page I/O, rows checked (PRESET=debug, MINUTES=30, KILL=1: kill -9)
+	@$(VENV)/bin/python superbuild/stress/ddl.py --preset $(PRESET) --minutes $(MINUTES) $(if $(KILL),--kill)
 
 SERVERS ?= stock sluice
 harness = cd bench && ../$(VENV)/bin/python -m harness
@@ -118,7 +126,7 @@ format: upstream ## Format our server code with upstream's .clang-format
 lint: upstream $(VENV)/complete ## ShellCheck, formatting and the patch series
 	@superbuild/format.sh --check
 	@git ls-files '*.sh' .ci/run | xargs shellcheck -x
-	@cd bench && ../$(VENV)/bin/ruff check --quiet . && ../$(VENV)/bin/ruff format --check --quiet .
+	@cd bench && ../$(VENV)/bin/ruff check --quiet . ../superbuild/stress && ../$(VENV)/bin/ruff format --check --quiet . ../superbuild/stress
 	@$(PATCHES) check $(TREES)
 
 clean: ## Remove all that was built (downloads and ccache stay)
