@@ -21,11 +21,15 @@ this program; if not, write to the Free Software Foundation, Inc.,
  The frame of the plugin library lru_stats: its list of plugins, one a table,
  its system variable, and what the tables share.
 
- The library holds no state of its own. Everything is counted and kept by the
- server, so figures go back to the server's start, and a reset is remembered,
- whenever the tables are installed and uninstalled. */
+ What INNODB_LRU_STATS shows is counted and kept by the server, so figures go
+ back to the server's start, and a reset is remembered, whenever the tables are
+ installed and uninstalled. What the other tables show begins when they are
+ installed, see lru_observer.h, and the server spends nothing on it before. */
 
 #include "plugin/lru_stats/lru_stats.h"
+
+#include <cstdio>
+#include <cstring>
 
 #include "my_time.h"
 #include "mysql/components/services/log_builtins.h"
@@ -43,10 +47,10 @@ SERVICE_TYPE(log_builtins_string) *log_bs = nullptr;
 
 namespace lru_stats {
 
-/* A server without the counters has no innodb_lru_stats_interface_v1(): then
+/* A server without the counters has no innodb_lru_stats_interface_v2(): then
 the library is not even loaded, and INSTALL PLUGIN shows that name. */
 const innodb_lru_stats_interface_t *server() {
-  return innodb_lru_stats_interface_v1();
+  return innodb_lru_stats_interface_v2();
 }
 
 bool check_server() {
@@ -58,16 +62,64 @@ bool check_server() {
     return true;
   }
 
+  char message[256];
+  snprintf(
+      message, sizeof(message),
+      "lru_stats.so was built for version %u of the LRU counters of InnoDB "
+      "(%zu bytes), this server has version %u (%u bytes). Use the library "
+      "that came with the server.",
+      INNODB_LRU_STATS_VERSION, sizeof(innodb_lru_stats_t), version,
+      server()->row_size);
+  log_error(message);
+  return false;
+}
+
+void log_error(const char *message) {
   if (!init_logging_service_for_plugin(&reg_srv, &log_bi, &log_bs)) {
-    LogPluginErrMsg(ERROR_LEVEL, ER_LOG_PRINTF_MSG,
-                    "lru_stats.so was built for version %u of the LRU counters "
-                    "of InnoDB (%zu bytes), this server has version %u (%u "
-                    "bytes). Use the library that came with the server.",
-                    INNODB_LRU_STATS_VERSION, sizeof(innodb_lru_stats_t),
-                    version, server()->row_size);
+    LogPluginErrMsg(ERROR_LEVEL, ER_LOG_PRINTF_MSG, "%s", message);
     deinit_logging_service_for_plugin(&reg_srv, &log_bi, &log_bs);
   }
-  return false;
+}
+
+bool store_figure(Field *field, bool known, double value) {
+  if (!known) {
+    field->set_null();
+    return false;
+  }
+  field->set_notnull();
+  return field->store(value) != TYPE_OK;
+}
+
+bool store_number(Field *field, bool known, uint64_t value) {
+  if (!known) {
+    field->set_null();
+    return false;
+  }
+  field->set_notnull();
+  return field->store(static_cast<longlong>(value), true) != TYPE_OK;
+}
+
+bool store_text(Field *field, const char *value) {
+  if (value == nullptr) {
+    field->set_null();
+    return false;
+  }
+  field->set_notnull();
+  /* A name that is no text or too long is better shown in part than not. */
+  return field->store(value, strlen(value), system_charset_info) ==
+         TYPE_ERR_OOM;
+}
+
+bool no_buffer_pool(const char *table) {
+  if (server()->instances() != 0) return false;
+  char message[256];
+  snprintf(
+      message, sizeof(message),
+      "%s needs the buffer pool of InnoDB, which is not there yet: load it "
+      "with plugin-load-add, not with early-plugin-load",
+      table);
+  log_error(message);
+  return true;
 }
 
 bool access_denied(THD *thd) { return check_global_access(thd, PROCESS_ACL); }
@@ -136,6 +188,54 @@ mysql_declare_plugin(lru_stats){
         lru_stats::plugin_version,
         nullptr, /* status variables */
         nullptr, /* system variables */
+        nullptr, /* reserved */
+        0,       /* flags */
+    },
+    {
+        MYSQL_INFORMATION_SCHEMA_PLUGIN,
+        &lru_stats::descriptor,
+        "INNODB_LRU_INDEX_STATS",
+        "Sluice contributors",
+        "InnoDB LRU list activity by index",
+        PLUGIN_LICENSE_GPL,
+        lru_stats::init_innodb_lru_index_stats,
+        nullptr, /* check uninstall */
+        lru_stats::deinit_innodb_lru_index_stats,
+        lru_stats::plugin_version,
+        nullptr, /* status variables */
+        lru_stats::innodb_lru_index_stats_variables,
+        nullptr, /* reserved */
+        0,       /* flags */
+    },
+    {
+        MYSQL_INFORMATION_SCHEMA_PLUGIN,
+        &lru_stats::descriptor,
+        "INNODB_LRU_AGE_HISTOGRAM",
+        "Sluice contributors",
+        "How long pages live in the InnoDB LRU list",
+        PLUGIN_LICENSE_GPL,
+        lru_stats::init_innodb_lru_age_histogram,
+        nullptr, /* check uninstall */
+        lru_stats::deinit_innodb_lru_age_histogram,
+        lru_stats::plugin_version,
+        nullptr, /* status variables */
+        lru_stats::innodb_lru_age_histogram_variables,
+        nullptr, /* reserved */
+        0,       /* flags */
+    },
+    {
+        MYSQL_INFORMATION_SCHEMA_PLUGIN,
+        &lru_stats::descriptor,
+        "INNODB_LRU_WHATIF",
+        "Sluice contributors",
+        "What other settings of the InnoDB LRU list would do",
+        PLUGIN_LICENSE_GPL,
+        lru_stats::init_innodb_lru_whatif,
+        nullptr, /* check uninstall */
+        lru_stats::deinit_innodb_lru_whatif,
+        lru_stats::plugin_version,
+        nullptr, /* status variables */
+        lru_stats::innodb_lru_whatif_variables,
         nullptr, /* reserved */
         0,       /* flags */
     } mysql_declare_plugin_end;

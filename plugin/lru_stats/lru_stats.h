@@ -29,8 +29,10 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 #include <cstdint>
 
+#include "m_string.h"
 #include "my_inttypes.h"
 #include "mysql/plugin.h"
+#include "mysql_com.h"
 #include "sql/debug_sync.h"
 #include "sql/table.h"
 #include "storage/innobase/include/buf0lrustats.h"
@@ -67,6 +69,52 @@ constexpr ST_FIELD_INFO number_column(const char *name) {
 constexpr ST_FIELD_INFO time_column(const char *name) {
   return {name, 6, MYSQL_TYPE_DATETIME, 0, 0, "", 0};
 }
+
+/** A column for a number that may be unknown.
+@param[in]  name  its name
+@return BIGINT UNSIGNED */
+constexpr ST_FIELD_INFO nullable_number_column(const char *name) {
+  return {name, MY_INT64_NUM_DECIMAL_DIGITS,         MYSQL_TYPE_LONGLONG,
+          0,    MY_I_S_UNSIGNED | MY_I_S_MAYBE_NULL, "",
+          0};
+}
+
+/** A column for a measured or estimated figure, which may be unknown.
+@param[in]  name  its name
+@return DOUBLE */
+constexpr ST_FIELD_INFO figure_column(const char *name) {
+  return {name, MAX_DOUBLE_STR_LENGTH, MYSQL_TYPE_DOUBLE,
+          0,    MY_I_S_MAYBE_NULL,     "",
+          0};
+}
+
+/** A column for a word that the tables define.
+@param[in]  name  its name
+@return VARCHAR(16) NOT NULL */
+constexpr ST_FIELD_INFO word_column(const char *name) {
+  return {name, 16, MYSQL_TYPE_STRING, 0, 0, "", 0};
+}
+
+/** A column for the name of a schema, a table, a partition or an index, which
+may be unknown.
+@param[in]  name  its name
+@return VARCHAR */
+constexpr ST_FIELD_INFO name_column(const char *name) {
+  return {name, NAME_CHAR_LEN * 2 + 1, MYSQL_TYPE_STRING,
+          0,    MY_I_S_MAYBE_NULL,     "",
+          0};
+}
+
+/** Stores into a column that may be unknown.
+@param[in,out]  field  its field
+@param[in]      known  false to store NULL
+@param[in]      value  the value otherwise
+@return true if an error was raised */
+bool store_figure(Field *field, bool known, double value);
+bool store_number(Field *field, bool known, uint64_t value);
+
+/** @param[in]  value  text in UTF-8, nullptr to store NULL */
+bool store_text(Field *field, const char *value);
 
 /** What a list of columns ends with. */
 constexpr ST_FIELD_INFO end_of_columns() {
@@ -111,6 +159,29 @@ int init_table(void *p, ST_FIELD_INFO *columns) {
 @return see init_table() */
 int init_innodb_lru_stats(void *p);
 int init_innodb_lru_stats_since_reset(void *p);
+int init_innodb_lru_index_stats(void *p);
+int init_innodb_lru_age_histogram(void *p);
+int init_innodb_lru_whatif(void *p);
+
+/** What ends with a table.
+@return 0 */
+int deinit_innodb_lru_index_stats(void *p);
+int deinit_innodb_lru_age_histogram(void *p);
+int deinit_innodb_lru_whatif(void *p);
+
+/** System variables of the tables. */
+extern SYS_VAR *innodb_lru_index_stats_variables[];
+extern SYS_VAR *innodb_lru_age_histogram_variables[];
+extern SYS_VAR *innodb_lru_whatif_variables[];
+
+/** To be called by the init functions of tables that the observer serves.
+@param[in]  table  name of the table, for the error log
+@return true, with an error logged, if there is no buffer pool */
+bool no_buffer_pool(const char *table);
+
+/** Writes to the error log.
+@param[in]  message  text */
+void log_error(const char *message);
 
 }  // namespace lru_stats
 

@@ -35,11 +35,15 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 namespace lru_stats {
 
+namespace {
+
 /** A column and where its value comes from. */
 struct Column {
   const char *name;
   uint64_t innodb_lru_stats_t::*source;
 };
+
+}  // namespace
 
 /** The columns after POOL_ID and COUNTED_SINCE. What each one means, with its
 limits, is documented at innodb_lru_stats_t. Names are those of

@@ -19,7 +19,9 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 /** @file buf/buf0lrustats.cc
  Counts what happens in the LRU list of each buffer pool instance, where
- upstream does not, and gives it to the plugin lru_stats.
+ upstream does not, and gives it to the plugin lru_stats. What is counted by
+ index is in buf0lruindex.cc, what is recorded of sampled pages in
+ buf0lrutrace.cc; the hooks call them from here.
 
  Who writes: the hooks of buf0lruhook.h, with atomic additions. Some run under
  the LRU list mutex, some without; which one does not matter, as no two counters
@@ -37,14 +39,17 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "buf0flu.h"
 #include "buf0lru.h"
 #include "buf0lrucount.h"
+#include "buf0lruindex.h"
+#include "buf0lrutrace.h"
 #include "my_systime.h"
 #include "sql/mysqld.h"
+#include "srv0shutdown.h"
 #include "srv0srv.h"
 #include "ut0counter.h"
 
 #if defined(__linux__) && defined(__x86_64__)
 /* buf_page_t must not grow, as there is one for every page of the pool. These
-are its sizes without the byte of Buf_lru_history, which is padding there. */
+are its sizes without the bytes of Buf_lru_history, which are padding there. */
 #ifdef UNIV_DEBUG
 static_assert(sizeof(buf_page_t) == 168, "buf_page_t has grown");
 #else
@@ -267,6 +272,27 @@ void lru_stats_reset() {
   }
 }
 
+void lru_stats_pool(innodb_lru_pool_t *pool) {
+  *pool = {};
+  /* The plugin's thread may outlive the pool for a moment. */
+  if (srv_shutdown_state.load() >= SRV_SHUTDOWN_CLEANUP) return;
+  pool->size = buf_pool_get_curr_size();
+  for (uint32_t i = 0; i < lru_stats_instances(); ++i) {
+    const auto buf_pool = buf_pool_from_array(i);
+    pool->curr_pages += buf_pool->curr_size;
+    pool->lru_pages += UT_LIST_GET_LEN(buf_pool->LRU);
+    pool->free_pages += UT_LIST_GET_LEN(buf_pool->free);
+    pool->reads += buf_pool->stat.n_pages_read;
+    pool->gets += Counter::total(buf_pool->stat.m_n_page_gets);
+    /* Back from 1024ths, as buf_LRU_old_ratio_update() rounds. */
+    pool->old_blocks_pct = static_cast<uint32_t>(
+        (buf_pool->LRU_old_ratio * 100 + BUF_LRU_OLD_RATIO_DIV / 2) /
+        BUF_LRU_OLD_RATIO_DIV);
+  }
+  pool->old_blocks_time_ms =
+      static_cast<uint32_t>(get_buf_LRU_old_threshold().count());
+}
+
 /** What is to be known of a page before it is gone. */
 class Eviction {
  public:
@@ -278,7 +304,13 @@ class Eviction {
         m_accessed(buf_page_is_accessed(bpage) !=
                    std::chrono::steady_clock::time_point{}),
         m_was_young(bpage->lru_history.was_young()),
-        m_accessed_again(bpage->lru_history.accessed_again()) {}
+        m_accessed_again(bpage->lru_history.accessed_again()),
+        m_sampled(bpage->lru_history.sampled()),
+        m_pool_id(bpage->buf_pool_index),
+        m_page(buf_lru_trace_page(bpage->id)),
+        m_index(buf_lru_index_on.load(std::memory_order_relaxed)
+                    ? buf_lru_index_of(bpage)
+                    : 0) {}
 
   /** Counts it. In the reverse order of read_since_start(). */
   void count() const {
@@ -294,6 +326,15 @@ class Eviction {
       add(m_counters.evicted_young);
     }
     if (!m_accessed) add(m_counters.ra_evicted);
+
+    buf_lru_index_count(m_index, m_old ? Lru_index_counter::evicted_old
+                                       : Lru_index_counter::evicted_young);
+    if (!m_accessed) {
+      buf_lru_index_count(m_index, Lru_index_counter::evicted_untouched);
+    }
+    if (m_sampled && buf_lru_trace_takes(m_page)) {
+      buf_lru_trace(INNODB_LRU_EVENT_EVICT, m_page, m_pool_id, m_index);
+    }
   }
 
  private:
@@ -302,30 +343,101 @@ class Eviction {
   const bool m_accessed;
   const bool m_was_young;
   const bool m_accessed_again;
+  const bool m_sampled;
+  const uint32_t m_pool_id;
+  const uint64_t m_page;
+  const uint16_t m_index;
 };
 
 }  // namespace
 
-const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v1() {
+const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v2() {
   static const innodb_lru_stats_interface_t functions = {
-      INNODB_LRU_STATS_VERSION, sizeof(innodb_lru_stats_t), lru_stats_instances,
-      lru_stats_read, lru_stats_reset};
+      INNODB_LRU_STATS_VERSION, sizeof(innodb_lru_stats_t),
+      lru_stats_instances,      lru_stats_read,
+      lru_stats_reset,          lru_stats_pool,
+      buf_lru_trace_set,        buf_lru_trace_drain,
+      buf_lru_index_set,        buf_lru_index_reread,
+      buf_lru_index_read,       buf_lru_index_reclaim};
   return &functions;
+}
+
+void buf_lru_hook_added(buf_page_t *bpage, bool old) {
+  ut_ad(mutex_own(&buf_pool_from_bpage(bpage)->LRU_list_mutex));
+
+  if (!old) bpage->lru_history.set_index(Buf_lru_history::NEW);
+  if (!buf_lru_trace_on()) return;
+  const auto page = buf_lru_trace_page(bpage->id);
+  if (!buf_lru_trace_takes(page)) return;
+
+  bpage->lru_history.set_sampled(true);
+  buf_lru_trace(old ? INNODB_LRU_EVENT_READ : INNODB_LRU_EVENT_CREATE, page,
+                bpage->buf_pool_index);
+}
+
+void buf_lru_hook_reused(const buf_page_t *bpage) {
+  ut_ad(mutex_own(&buf_pool_from_bpage(bpage)->LRU_list_mutex));
+
+  bpage->lru_history.set_index(Buf_lru_history::NEW);
+}
+
+void buf_lru_hook_accessed(const buf_page_t *bpage) {
+  const auto page = buf_lru_trace_page(bpage->id);
+  if (!buf_lru_trace_takes(page)) {
+    /* The threshold was lowered since. */
+    bpage->lru_history.set_sampled(false);
+    return;
+  }
+  /* A page of an index root may be accessed a million times a second. Where it
+  is young, or nothing was ever evicted, one access in 16 ms tells as much. */
+  const bool once_a_tick =
+      !bpage->old || buf_pool_from_bpage(bpage)->freed_page_clock == 0;
+  if (once_a_tick &&
+      bpage->lru_history.note_tick(buf_lru_trace_now_ms() / 16)) {
+    return;
+  }
+  buf_lru_trace(INNODB_LRU_EVENT_ACCESS, page, bpage->buf_pool_index);
+}
+
+void buf_lru_hook_read(const buf_page_t *bpage, bool ahead) {
+  if (!buf_lru_index_on.load(std::memory_order_relaxed)) return;
+
+  const auto index = buf_lru_index_of_read(bpage);
+  buf_lru_index_count(index, Lru_index_counter::read);
+  buf_lru_index_count(index, Lru_index_counter::read_bytes,
+                      bpage->size.physical());
+  if (ahead) buf_lru_index_count(index, Lru_index_counter::read_ahead);
+
+  /* Who sees the page without BUF_IO_READ, see buf_lru_index_of(), sees what
+  was read. */
+  std::atomic_thread_fence(std::memory_order_release);
 }
 
 void buf_lru_hook_not_made_young(const buf_page_t *bpage) {
   if (bpage->lru_history.note_access()) {
     add(counters_of(buf_pool_from_bpage(bpage)).not_made_young_first);
   }
+  if (buf_lru_index_on.load(std::memory_order_relaxed)) {
+    buf_lru_index_count(buf_lru_index_of(bpage),
+                        Lru_index_counter::not_made_young);
+  }
 }
 
 void buf_lru_hook_make_young(buf_page_t *bpage) {
   ut_ad(mutex_own(&buf_pool_from_bpage(bpage)->LRU_list_mutex));
 
-  if (bpage->old) {
-    bpage->lru_history.note_young();
-  } else {
+  if (!bpage->old) {
     add(counters_of(buf_pool_from_bpage(bpage)).young_to_head);
+    return;
+  }
+  bpage->lru_history.note_young();
+
+  if (buf_lru_index_on.load(std::memory_order_relaxed)) {
+    buf_lru_index_count(buf_lru_index_of(bpage), Lru_index_counter::made_young);
+  }
+  const auto page = buf_lru_trace_page(bpage->id);
+  if (bpage->lru_history.sampled() && buf_lru_trace_takes(page)) {
+    buf_lru_trace(INNODB_LRU_EVENT_MADE_YOUNG, page, bpage->buf_pool_index);
   }
 }
 

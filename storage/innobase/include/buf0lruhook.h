@@ -18,12 +18,13 @@ this program; if not, write to the Free Software Foundation, Inc.,
 *****************************************************************************/
 
 /** @file include/buf0lruhook.h
- The places in the buffer pool code where buf0lrustats.cc counts.
+ The places in the buffer pool code where buf0lrustats.cc counts, by index
+ buf0lruindex.cc, and from where buf0lrutrace.cc records sampled pages.
 
- None of them is on the path of an access to a page that is in the pool and
- young: they are in branches in which upstream counts, moves, evicts or writes
- a page, or in which a thread found no free page. No hook takes a latch, waits
- or changes what InnoDB does. */
+ An access to a page that is in the pool and young passes one of them, which
+ tests a byte. The others are in branches in which upstream counts, moves,
+ reads, evicts or writes a page, or in which a thread found no free page. No
+ hook takes a latch of InnoDB, waits or changes what InnoDB does. */
 
 #ifndef buf0lruhook_h
 #define buf0lruhook_h
@@ -38,7 +39,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 class buf_page_t;
 struct buf_pool_t;
 
-/** What the LRU code has seen of one page since it was read in. One byte in
+/** What the LRU code has seen of one page since it was read in. Four bytes in
 what was padding of buf_page_t.
 
 Set by threads that have the page buffer-fixed, or that hold the LRU list
@@ -47,11 +48,18 @@ nobody has it buffer-fixed. Two accesses at the very same time may be taken for
 one, which is why relaxed loads and stores will do. */
 class Buf_lru_history {
  public:
-  Buf_lru_history(const Buf_lru_history &other) : m_state(other.get()) {}
+  Buf_lru_history(const Buf_lru_history &other)
+      : m_state(other.get()),
+        m_sampled(other.sampled() ? 1 : 0),
+        m_index(other.index()) {}
   Buf_lru_history &operator=(const Buf_lru_history &) = delete;
 
   /** The page is new in the pool. */
-  void reset() { set(UNSEEN); }
+  void reset() {
+    set(UNSEEN);
+    set_sampled(false);
+    set_index(0);
+  }
 
   /** Notes an access to the page while it is in the old part.
   @return true if it is the first one */
@@ -72,6 +80,37 @@ class Buf_lru_history {
   /** @return true if the page was accessed more than once, or was young */
   bool accessed_again() const { return get() >= ACCESSED_AGAIN; }
 
+  /** @return true if accesses to the page are traced, see buf0lrutrace.cc. The
+  one thing that is looked at on the way of an access to a young page. */
+  bool sampled() const {
+    return m_sampled.load(std::memory_order_relaxed) != 0;
+  }
+
+  void set_sampled(bool sampled) {
+    m_sampled.store(sampled ? 1 : 0, std::memory_order_relaxed);
+  }
+
+  /** Notes when an access was traced.
+  @param[in]  tick  time in any unit
+  @return true if that was in the same tick as the last one; may err once in 255
+  ticks */
+  bool note_tick(uint64_t tick) {
+    const auto value = static_cast<uint8_t>(tick % 255 + 1);
+    if (m_sampled.load(std::memory_order_relaxed) == value) return true;
+    m_sampled.store(value, std::memory_order_relaxed);
+    return false;
+  }
+
+  /** Index of a page that is being created: its frame says nothing yet. */
+  static constexpr uint16_t NEW = 0xFFFF;
+
+  /** @return number of the page's index in buf0lruindex.cc, 0 if not known */
+  uint16_t index() const { return m_index.load(std::memory_order_relaxed); }
+
+  void set_index(uint16_t index) {
+    m_index.store(index, std::memory_order_relaxed);
+  }
+
  private:
   enum : uint8_t { UNSEEN = 0, ACCESSED = 1, ACCESSED_AGAIN = 2, YOUNG = 3 };
 
@@ -79,9 +118,31 @@ class Buf_lru_history {
   void set(uint8_t state) { m_state.store(state, std::memory_order_relaxed); }
 
   std::atomic<uint8_t> m_state;
+  /** 0 if not sampled, see note_tick(). */
+  std::atomic<uint8_t> m_sampled{0};
+  std::atomic<uint16_t> m_index{0};
 };
 
-static_assert(sizeof(Buf_lru_history) == 1, "must fit into padding");
+static_assert(sizeof(Buf_lru_history) == 4, "must fit into padding");
+
+/** Notes a page that has come into the LRU list.
+@param[in,out]  bpage  page; the caller holds the LRU list mutex
+@param[in]      old    true if it was read, false if it was created */
+void buf_lru_hook_added(buf_page_t *bpage, bool old);
+
+/** Notes a page that is created where it was in the pool already: it may come
+to belong to another index.
+@param[in]  bpage  page; the caller holds the LRU list mutex */
+void buf_lru_hook_reused(const buf_page_t *bpage);
+
+/** Notes an access to a page whose Buf_lru_history::sampled() is true.
+@param[in]  bpage  page, buffer-fixed by the caller */
+void buf_lru_hook_accessed(const buf_page_t *bpage);
+
+/** Notes a page whose read from disk has succeeded.
+@param[in]  bpage  page; the caller holds its mutex, and nobody has seen it yet
+@param[in]  ahead  true if nobody waits for the read: it was asynchronous */
+void buf_lru_hook_read(const buf_page_t *bpage, bool ahead);
 
 /** Counts an access to a page of the old part that does not make it young.
 @param[in]  bpage  page, buffer-fixed by the caller */

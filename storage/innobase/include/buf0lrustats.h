@@ -24,7 +24,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
  This header is self-contained on purpose. The plugin includes nothing else of
  InnoDB, so it does not depend on the flags InnoDB was compiled with. Whoever
  changes anything in here must raise INNODB_LRU_STATS_VERSION and the number in
- the name of innodb_lru_stats_interface_v1(): a plugin of another version then
+ the name of innodb_lru_stats_interface_v2(): a plugin of another version then
  fails to load with the name of the function it misses. */
 
 #ifndef buf0lrustats_h
@@ -33,7 +33,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <cstdint>
 
 /** Version of everything in this header. */
-constexpr uint32_t INNODB_LRU_STATS_VERSION = 1;
+constexpr uint32_t INNODB_LRU_STATS_VERSION = 2;
 
 /** State and counters of one buffer pool instance.
 
@@ -143,10 +143,108 @@ enum innodb_lru_stats_base_t : uint32_t {
   INNODB_LRU_STATS_SINCE_RESET = 1
 };
 
+/** What happened to a sampled page. */
+enum innodb_lru_event_kind_t : uint8_t {
+  /** It came into the list at the start of the old part: a read began. */
+  INNODB_LRU_EVENT_READ = 0,
+  /** It came into the list at its head: a new page, nothing was read. */
+  INNODB_LRU_EVENT_CREATE = 1,
+  /** It was accessed in a way that may move it. */
+  INNODB_LRU_EVENT_ACCESS = 2,
+  /** It was moved from the old part to the head. */
+  INNODB_LRU_EVENT_MADE_YOUNG = 3,
+  /** It was evicted. */
+  INNODB_LRU_EVENT_EVICT = 4
+};
+
+/** An event. The events of one thread come in their order; those of two threads
+may be swapped if they are less than a drain apart. */
+struct innodb_lru_event_t {
+  /** Tablespace id in the upper 32 bits, page number in the lower. */
+  uint64_t page;
+  /** Milliseconds of a clock that only goes forward; it ticks every 10 ms or
+  more often. */
+  uint64_t time_ms;
+  /** INNODB_LRU_INDEX_... number of the page's index, 0 if it is not known.
+  Only in EVICT, and only while indexes are counted. */
+  uint16_t index;
+  /** Buffer pool instance. */
+  uint8_t pool_id;
+  innodb_lru_event_kind_t kind;
+};
+
+/** Sampled are all pages whose hash is lower than a threshold of 0 to 2^32.
+@param[in]  page  as in innodb_lru_event_t
+@return the upper half of MurmurHash3's 64-bit finalizer */
+constexpr uint32_t innodb_lru_page_hash(uint64_t page) {
+  page ^= page >> 33;
+  page *= 0xff51afd7ed558ccdULL;
+  page ^= page >> 33;
+  page *= 0xc4ceb9fe1a85ec53ULL;
+  page ^= page >> 33;
+  return static_cast<uint32_t>(page >> 32);
+}
+
+/** All of the buffer pool, its instances added up, and its settings. Read
+without a latch. */
+struct innodb_lru_pool_t {
+  /** innodb_buffer_pool_size: bytes, with what describes the pages. */
+  uint64_t size;
+  /** Pages that the pool has memory for. */
+  uint64_t curr_pages;
+  /** Pages in the LRU lists. */
+  uint64_t lru_pages;
+  /** Pages in the free lists. */
+  uint64_t free_pages;
+  /** Page gets since the start of the server. */
+  uint64_t gets;
+  /** Pages read since the start of the server, ahead or not. */
+  uint64_t reads;
+  /** innodb_old_blocks_pct. */
+  uint32_t old_blocks_pct;
+  /** innodb_old_blocks_time. */
+  uint32_t old_blocks_time_ms;
+};
+
+/** What is known of an index, or of pages that belong to none. The pointers are
+valid during the call that passes them. */
+struct innodb_lru_index_t {
+  /** Tablespace and index; ~0 where there is none. */
+  uint64_t space_id;
+  uint64_t index_id;
+  /** Names, nullptr where there is none or it is not known. In parentheses:
+  what is no index. */
+  const char *schema_name;
+  const char *table_name;
+  const char *partition_name;
+  const char *index_name;
+  /** Number that innodb_lru_event_t::index has. */
+  uint16_t number;
+  /** Gauges: pages now in the young part, in the old part, and dirty ones in
+  both. A list without an old part is young. Pages of which only the compressed
+  copy is in the pool are missing. */
+  uint64_t young_pages;
+  uint64_t old_pages;
+  uint64_t dirty_pages;
+  /** Pages read, and those of them that nobody waited for. */
+  uint64_t read;
+  uint64_t read_ahead;
+  /** As innodb_lru_stats_t has them. */
+  uint64_t made_young;
+  uint64_t not_made_young;
+  uint64_t evicted_old;
+  uint64_t evicted_young;
+  uint64_t evicted_untouched;
+  /** Bytes of the pages read, as they are on disk. */
+  uint64_t read_bytes;
+  /** What count_index_reread() has added up. */
+  uint64_t read_again;
+};
+
 /** The interface. Every function may be called by any thread, which may not
-hold an InnoDB latch. They take one mutex that nothing else in the server
-takes, and no InnoDB latch: they neither wait for a buffer pool operation, be
-it a resize, nor hold one up. */
+hold an InnoDB latch. Those without another word take one mutex that nothing
+else in the server takes, and no InnoDB latch: they neither wait for a buffer
+pool operation, be it a resize, nor hold one up. */
 struct innodb_lru_stats_interface_t {
   /** INNODB_LRU_STATS_VERSION of the server. */
   uint32_t version;
@@ -170,11 +268,58 @@ struct innodb_lru_stats_interface_t {
   /** Makes now the base INNODB_LRU_STATS_SINCE_RESET of all instances. Touches
   no other statistics of InnoDB, and not INNODB_LRU_STATS_SINCE_START. */
   void (*reset)();
+
+  /** Reads the state of the whole pool. Takes no mutex. All zero when there is
+  no buffer pool. */
+  void (*pool)(innodb_lru_pool_t *pool);
+
+  /** Sets which pages are traced; 0, to begin with, is none. When it is raised,
+  the pages in the pool are looked through: for each instance its chunks_mutex
+  is held, which resizing takes, and each page's mutex for a moment.
+  @param[in]  threshold  0 to 2^32
+  @return false if there is no memory for the events */
+  bool (*set_trace)(uint64_t threshold);
+
+  /** Takes events out. One thread at a time may do that. Takes no mutex.
+  @param[out]     events   the events
+  @param[in]      max      number of elements of events
+  @param[in,out]  dropped  is added to: events lost since the last call, as
+                           nobody took them out in time
+  @return number of events */
+  uint32_t (*drain)(innodb_lru_event_t *events, uint32_t max,
+                    uint64_t *dropped);
+
+  /** Starts counting by index with all counters zero, or stops.
+  @param[in]  on  true to start
+  @return false if there is no memory */
+  bool (*count_indexes)(bool on);
+
+  /** Adds to innodb_lru_index_t::read_again.
+  @param[in]  index  as in innodb_lru_event_t
+  @param[in]  n      pages */
+  void (*count_index_reread)(uint16_t index, uint64_t n);
+
+  /** Reads all indexes that have pages in the pool or anything counted. Looks
+  through the pool as set_trace() does, then holds the mutex of the dictionary
+  cache while it takes the names from there: a table that DDL changes meanwhile
+  has its old or its new name, or none.
+  @param[in]   row         called for each, with no latch held; true ends it
+  @param[in]   context     its first argument
+  @param[out]  since_usec  what was counted from: microseconds since 1970 UTC
+  @return false if there is no memory */
+  bool (*read_indexes)(bool (*row)(void *context,
+                                   const innodb_lru_index_t &index),
+                       void *context, int64_t *since_usec);
+
+  /** Gives the room of indexes that have gone to others, when little is left;
+  what they counted goes to "(other)". To be called every few seconds. Looks
+  through the pool as set_trace() does, if it does anything. */
+  void (*reclaim_indexes)();
 };
 
 extern "C" {
 /** @return the interface; never nullptr */
-const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v1();
+const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v2();
 }
 
 #endif /* buf0lrustats_h */

@@ -1,0 +1,718 @@
+/*****************************************************************************
+
+Copyright (c) 2026, Sluice contributors.
+
+This program is free software; you can redistribute it and/or modify it under
+the terms of the GNU General Public License, version 2.0, as published by the
+Free Software Foundation.
+
+This program is distributed in the hope that it will be useful, but WITHOUT
+ANY WARRANTY; without even the implied warranty of MERCHANTABILITY or FITNESS
+FOR A PARTICULAR PURPOSE. See the GNU General Public License, version 2.0,
+for more details.
+
+You should have received a copy of the GNU General Public License along with
+this program; if not, write to the Free Software Foundation, Inc.,
+51 Franklin St, Fifth Floor, Boston, MA 02110-1301  USA
+
+*****************************************************************************/
+
+/** @file plugin/lru_stats/lru_observer.cc
+ The thread that takes the events of sampled pages from the server.
+
+ control_mutex serializes switching parts on and off, with the start and the end
+ of the thread; it may be held while the server looks through its pool.
+ data_mutex protects what the thread makes of the events; it is held for the
+ length of a batch, some milliseconds at most. Nobody who holds data_mutex takes
+ control_mutex. */
+
+#include "plugin/lru_stats/lru_observer.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <tuple>
+
+#ifdef __linux__
+#include <time.h>
+#endif
+
+#include "my_sys.h"
+#include "my_systime.h"
+#include "my_thread.h"
+#include "mysql/psi/mysql_thread.h"
+#include "plugin/lru_stats/lru_simulator.h"
+#include "plugin/lru_stats/lru_stats.h"
+
+namespace lru_stats {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/** Pauses between two batches. The server keeps 8192 events a ring. */
+constexpr std::chrono::milliseconds PAUSE{20};
+
+/** Events of a batch; their memory is allocated once. */
+constexpr size_t BATCH = 32768;
+
+/** Processor time that the thread may use for events: microseconds a second. */
+constexpr double CPU_BUDGET_USEC = 10000;
+
+/** Pages of the pool that are to be sampled at least, whatever the processor
+time: with less, nothing can be said. */
+constexpr double LEAST_PAGES = 400;
+
+/** Pages that Lru_ages may follow, 7 MB. */
+constexpr size_t MOST_AGES = 65536;
+
+/** Batches without a pause. */
+constexpr int MOST_BATCHES = 4;
+
+/** Share of the pool by which the length of the full list may change, as free
+pages come and go, before the simulation follows. */
+constexpr double TOLERANCE = 0.05;
+
+/** References that an estimate needs to be shown, and to be of much worth. */
+constexpr uint64_t LEAST_REFERENCES = 100;
+constexpr uint64_t GOOD_REFERENCES = 1000;
+
+constexpr uint64_t MAX_TRACE = Lru_simulator::ALL;
+
+/** Sizes that are simulated, by that of the pool. */
+constexpr double SIZES[] = {0.25, 0.5, 1, 2, 4, 8};
+
+/** innodb_old_blocks_pct that are simulated: the ends and the default. */
+constexpr uint32_t PCTS[] = {5, 37, 95};
+
+/** innodb_old_blocks_time that are always simulated. */
+constexpr uint32_t TIMES[] = {0, 1000};
+
+/** From when on a configuration is counted. */
+struct Baseline {
+  bool set{false};
+  uint64_t gets{0};
+  uint64_t reads{0};
+  uint64_t references{0};
+  Clock::time_point when;
+};
+
+/** What the rows are made of that the simulator does not know. */
+struct Setting {
+  uint64_t pool_size;
+  uint32_t pct;
+  uint32_t time_ms;
+  bool running;
+  Lru_config config;
+  Baseline baseline;
+  /** The list was full, and the baseline is of that time. */
+  bool full{false};
+  /** How full it was a while ago, to see if it still fills. */
+  double filled_before{0};
+  uint64_t references_before{0};
+  bool filling{true};
+
+  bool settled() const { return full || !filling; }
+};
+
+/* Everything in this section is protected by control_mutex. */
+
+std::mutex control_mutex;
+std::array<bool, static_cast<size_t>(Part::N)> parts{};
+my_thread_handle thread;
+bool thread_runs = false;
+
+/* Everything in this section is protected by data_mutex. */
+
+std::mutex data_mutex;
+std::condition_variable wake_up;
+bool stop_thread = false;
+
+uint64_t threshold = 0;
+innodb_lru_pool_t pool{};
+
+std::unique_ptr<Lru_simulator> simulator;
+std::vector<Setting> settings;
+uint64_t whatif_memory = uint64_t{16} << 20;
+std::vector<uint32_t> whatif_times;
+bool whatif_on = false;
+uint64_t references = 0;
+int64_t whatif_since = 0;
+/** Pages of the pool that are not in the list when it is full; those that were
+free a second ago. */
+uint64_t outside = 0;
+uint64_t free_before = 0;
+
+/** One for what INNODB_LRU_AGE_HISTOGRAM shows, one for pages read again: each
+part may be switched on when it likes. */
+std::unique_ptr<Lru_ages> ages;
+std::unique_ptr<Lru_ages> ghosts;
+int64_t ages_since = 0;
+/** What was not passed on of pages read again, as it was no whole page. */
+double reread_rest = 0;
+
+PSI_thread_key key_thread_lru_observer;
+
+double rate() {
+  return static_cast<double>(threshold) / static_cast<double>(MAX_TRACE);
+}
+
+/** Makes what is to be simulated. The caller holds data_mutex. */
+std::vector<Setting> wanted_settings() {
+  std::vector<Setting> wanted;
+  if (pool.curr_pages == 0) return wanted;
+
+  const auto add = [&](double size, uint32_t pct, uint32_t time_ms) {
+    const auto pages = static_cast<double>(pool.curr_pages) * size;
+    const auto pool_size =
+        static_cast<uint64_t>(static_cast<double>(pool.size) * size);
+    for (const auto &s : wanted) {
+      if (s.pool_size == pool_size && s.pct == pct && s.time_ms == time_ms) {
+        return;
+      }
+    }
+    Setting s{};
+    s.pool_size = pool_size;
+    s.pct = pct;
+    s.time_ms = time_ms;
+    s.running = size == 1 && pct == pool.old_blocks_pct &&
+                time_ms == pool.old_blocks_time_ms;
+    /* A larger pool has as many free pages, a smaller one fewer. */
+    s.config.pages = static_cast<uint64_t>(
+        pages - static_cast<double>(outside) * std::min(size, 1.0));
+    s.config.curr_size = static_cast<uint64_t>(pages);
+    s.config.old_pct = pct;
+    s.config.old_time_ms = time_ms;
+    wanted.push_back(s);
+  };
+
+  std::vector<uint32_t> times{pool.old_blocks_time_ms};
+  times.insert(times.end(), std::begin(TIMES), std::end(TIMES));
+  times.insert(times.end(), whatif_times.begin(), whatif_times.end());
+
+  for (const auto size : SIZES) {
+    for (const auto time_ms : times) add(size, pool.old_blocks_pct, time_ms);
+  }
+  for (const auto pct : PCTS) add(1, pct, pool.old_blocks_time_ms);
+  return wanted;
+}
+
+/** Brings the simulation in line with the server's settings. The caller holds
+data_mutex. */
+void follow_settings() {
+  server()->pool(&pool);
+  if (!whatif_on || pool.curr_pages == 0) return;
+
+  /* Some pages of a pool are never in the list: hash tables, locks, and free
+  ones that InnoDB keeps ready. How many, is only seen when it is full. */
+  const auto curr = static_cast<double>(pool.curr_pages);
+  const auto now_outside =
+      pool.curr_pages - std::min(pool.lru_pages, pool.curr_pages);
+  const auto differ = [&](uint64_t x, uint64_t y) {
+    return std::abs(static_cast<double>(x) - static_cast<double>(y)) / curr;
+  };
+  const bool full = static_cast<double>(pool.free_pages) < curr * 0.2 &&
+                    differ(pool.free_pages, free_before) < 0.01;
+  free_before = pool.free_pages;
+  if (simulator == nullptr) outside = pool.curr_pages / 20;
+  if (full && differ(now_outside, outside) > TOLERANCE) outside = now_outside;
+
+  auto wanted = wanted_settings();
+  const bool same =
+      wanted.size() == settings.size() &&
+      std::equal(wanted.begin(), wanted.end(), settings.begin(),
+                 [](const Setting &a, const Setting &b) {
+                   return a.config == b.config && a.running == b.running;
+                 });
+  if (same && simulator != nullptr) return;
+
+  std::vector<Lru_config> configs;
+  for (const auto &s : wanted) configs.push_back(s.config);
+
+  if (simulator == nullptr) {
+    simulator = std::make_unique<Lru_simulator>(configs, whatif_memory);
+    simulator->lower_threshold(threshold);
+    whatif_since = static_cast<int64_t>(my_micro_time());
+  } else {
+    simulator->update_configs(configs);
+    for (auto &w : wanted) {
+      for (const auto &s : settings) {
+        if (s.config == w.config) {
+          w.baseline = s.baseline;
+          w.full = s.full;
+          w.filled_before = s.filled_before;
+          w.references_before = s.references_before;
+          w.filling = s.filling;
+        }
+      }
+    }
+  }
+  settings = std::move(wanted);
+}
+
+/** Notes from when on each configuration counts: from when its list is full.
+One that never fills has all its data in it, and counts from the start. The
+caller holds data_mutex. */
+void note_baselines() {
+  for (size_t i = 0; i < settings.size(); ++i) {
+    auto &s = settings[i];
+    if (s.full) continue;
+    s.full = simulator->estimate(i).evicting;
+    if (s.full || !s.baseline.set) {
+      s.baseline = {true, pool.gets, pool.reads, references, Clock::now()};
+    }
+  }
+}
+
+/** Notes which lists still fill. To be called every ten seconds. The caller
+holds data_mutex. */
+void note_filling() {
+  for (size_t i = 0; i < settings.size(); ++i) {
+    auto &s = settings[i];
+    /* Where nothing happens, nothing can be said. */
+    if (references - s.references_before < LEAST_REFERENCES) continue;
+    const auto filled = simulator->estimate(i).filled;
+    s.filling = filled > s.filled_before * 1.005;
+    s.filled_before = filled;
+    s.references_before = references;
+  }
+}
+
+/** Starts counting anew, with the lists as they are: events were lost, so what
+was counted is too little. The caller holds data_mutex. */
+void restart_counting() {
+  if (simulator == nullptr) return;
+  simulator->restart_counting();
+  for (auto &s : settings) {
+    s.baseline.set = false;
+    s.full = false;
+  }
+  server()->pool(&pool);
+  note_baselines();
+  whatif_since = static_cast<int64_t>(my_micro_time());
+}
+
+/** Lowers the threshold everywhere. The caller holds data_mutex. */
+void lower_threshold(uint64_t to) {
+  if (to >= threshold) return;
+  threshold = to;
+  if (simulator != nullptr) simulator->lower_threshold(to);
+  if (ages != nullptr) ages->lower_threshold(to);
+  if (ghosts != nullptr) ghosts->lower_threshold(to);
+  /* Not raised, so nothing is looked through. */
+  server()->set_trace(to);
+}
+
+/** Takes an event. The caller holds data_mutex. */
+void take(const innodb_lru_event_t &event) {
+  const auto hash = innodb_lru_page_hash(event.page);
+  if (hash >= threshold) return;
+
+  const auto weight = 1 / rate();
+  const auto window =
+      static_cast<uint64_t>(static_cast<double>(pool.lru_pages) * rate());
+
+  if (simulator != nullptr) {
+    switch (event.kind) {
+      case INNODB_LRU_EVENT_READ:
+        ++references;
+        simulator->read(event.page, hash, event.time_ms);
+        break;
+      case INNODB_LRU_EVENT_CREATE:
+        simulator->create(event.page, hash, event.time_ms);
+        break;
+      case INNODB_LRU_EVENT_ACCESS:
+        ++references;
+        simulator->access(event.page, hash, event.time_ms);
+        break;
+      case INNODB_LRU_EVENT_MADE_YOUNG:
+      case INNODB_LRU_EVENT_EVICT:
+        break;
+    }
+  }
+  if (ages != nullptr) ages->take(event, weight, window);
+  if (ghosts != nullptr) {
+    const auto index = ghosts->take(event, weight, window);
+    if (index != 0) {
+      reread_rest += weight;
+      const auto whole = std::floor(reread_rest);
+      reread_rest -= whole;
+      server()->count_index_reread(index, static_cast<uint64_t>(whole));
+    }
+  }
+}
+
+/** Memory is bounded by lowering the threshold. The caller holds data_mutex. */
+void keep_to_memory() {
+  if (simulator != nullptr) lower_threshold(simulator->threshold());
+  for (auto *a : {ages.get(), ghosts.get()}) {
+    if (a == nullptr || a->pages() <= MOST_AGES) continue;
+    a->forget_silent();
+    while (a->pages() > MOST_AGES / 4 * 3) lower_threshold(threshold / 2);
+  }
+}
+
+/** @return processor time of this thread in microseconds */
+double cpu_usec() {
+#ifdef __linux__
+  timespec now;
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0) {
+    return static_cast<double>(now.tv_sec) * 1e6 +
+           static_cast<double>(now.tv_nsec) / 1e3;
+  }
+#endif
+  return 0;
+}
+
+/** Forgets everything. The caller holds data_mutex. */
+void forget_whatif() {
+  simulator.reset();
+  settings.clear();
+  references = 0;
+}
+
+/** Takes the events there are, MOST_BATCHES at most.
+@param[in,out]  events   room for them
+@param[in,out]  order    room for their order
+@param[in,out]  dropped  is added to: events that were lost
+@return false if there are more */
+bool take_events(std::vector<innodb_lru_event_t> &events,
+                 std::vector<uint32_t> &order, uint64_t &dropped) {
+  for (int batch = 0; batch < MOST_BATCHES; ++batch) {
+    const auto n =
+        server()->drain(events.data(), static_cast<uint32_t>(BATCH), &dropped);
+    /* The rings come one after the other, each in order. */
+    for (uint32_t i = 0; i < n; ++i) order[i] = i;
+    std::sort(order.begin(), order.begin() + n, [&](uint32_t a, uint32_t b) {
+      return std::tie(events[a].time_ms, a) < std::tie(events[b].time_ms, b);
+    });
+
+    const std::lock_guard<std::mutex> lock(data_mutex);
+    for (uint32_t i = 0; i < n; ++i) take(events[order[i]]);
+    keep_to_memory();
+    if (n < BATCH) return true;
+  }
+  return false;
+}
+
+/** Halves the sample, unless there would be too little left. The caller holds
+data_mutex. */
+void sample_less() {
+  if (static_cast<double>(pool.lru_pages) * rate() / 2 >= LEAST_PAGES) {
+    lower_threshold(threshold / 2);
+  }
+}
+
+void observe() {
+  std::vector<innodb_lru_event_t> events(BATCH);
+  std::vector<uint32_t> order(BATCH);
+  auto second_began = Clock::now();
+  double cpu_then = cpu_usec();
+  unsigned seconds = 0;
+
+  for (;;) {
+    {
+      std::unique_lock<std::mutex> lock(data_mutex);
+      if (wake_up.wait_for(lock, PAUSE, [] { return stop_thread; })) return;
+    }
+
+    uint64_t dropped = 0;
+    const bool all = take_events(events, order, dropped);
+
+    bool reclaim = false;
+    {
+      const std::lock_guard<std::mutex> lock(data_mutex);
+      if (!all || dropped > 0) sample_less();
+      if (dropped > 0) restart_counting();
+
+      const auto since = Clock::now() - second_began;
+      if (since < std::chrono::seconds(1)) continue;
+
+      const auto cpu_now = cpu_usec();
+      const auto seconds_since = std::chrono::duration<double>(since).count();
+      if ((cpu_now - cpu_then) / seconds_since > CPU_BUDGET_USEC) sample_less();
+      cpu_then = cpu_now;
+      second_began = Clock::now();
+
+      follow_settings();
+      note_baselines();
+      if (++seconds % 10 == 0) {
+        note_filling();
+        reclaim = ghosts != nullptr;
+      }
+    }
+    if (reclaim) server()->reclaim_indexes();
+  }
+}
+
+extern "C" {
+static void *run_observer(void *) {
+  my_thread_init();
+  for (;;) {
+    try {
+      observe();
+      break;
+    } catch (const std::bad_alloc &) {
+      /* All is given back and nothing sampled any more. Switching a part off
+      and on starts it again. */
+      const std::lock_guard<std::mutex> lock(data_mutex);
+      server()->set_trace(0);
+      threshold = 0;
+      whatif_on = false;
+      forget_whatif();
+      ages.reset();
+      ghosts.reset();
+    }
+  }
+  my_thread_end();
+  return nullptr;
+}
+}
+
+/** Starts the thread. The caller holds control_mutex.
+@return true on error */
+bool start_thread() {
+  {
+    const std::lock_guard<std::mutex> lock(data_mutex);
+    stop_thread = false;
+    threshold = MAX_TRACE;
+  }
+  if (!server()->set_trace(MAX_TRACE)) return true;
+
+  my_thread_attr_t attributes;
+  my_thread_attr_init(&attributes);
+  const auto failed = mysql_thread_create(key_thread_lru_observer, &thread,
+                                          &attributes, run_observer, nullptr);
+  my_thread_attr_destroy(&attributes);
+  if (failed) {
+    server()->set_trace(0);
+    return true;
+  }
+  thread_runs = true;
+  return false;
+}
+
+/** Ends the thread. The caller holds control_mutex. */
+void end_thread() {
+  if (!thread_runs) return;
+  {
+    const std::lock_guard<std::mutex> lock(data_mutex);
+    stop_thread = true;
+  }
+  wake_up.notify_all();
+  my_thread_join(&thread, nullptr);
+  thread_runs = false;
+
+  /* What is left in the rings is of no use to anybody. */
+  server()->set_trace(0);
+  std::array<innodb_lru_event_t, 256> events;
+  uint64_t dropped = 0;
+  while (server()->drain(events.data(), events.size(), &dropped) > 0) {
+  }
+}
+
+/** Sets a part up, or forgets it. The caller holds control_mutex. */
+bool set_up(Part part, bool on) try {
+  /* Looks through the pool, so not with data_mutex. */
+  if (part == Part::INDEXES && !server()->count_indexes(on)) return true;
+
+  const std::lock_guard<std::mutex> lock(data_mutex);
+  switch (part) {
+    case Part::WHATIF:
+      whatif_on = on;
+      forget_whatif();
+      follow_settings();
+      break;
+    case Part::AGES:
+      ages = on ? std::make_unique<Lru_ages>() : nullptr;
+      ages_since = static_cast<int64_t>(my_micro_time());
+      break;
+    case Part::INDEXES:
+      ghosts = on ? std::make_unique<Lru_ages>() : nullptr;
+      reread_rest = 0;
+      break;
+    case Part::N:
+      break;
+  }
+  return false;
+} catch (const std::bad_alloc &) {
+  return true;
+}
+
+bool threshold_is_zero() {
+  const std::lock_guard<std::mutex> lock(data_mutex);
+  return threshold == 0;
+}
+
+bool switch_locked(Part part, bool on) {
+  auto &is = parts[static_cast<size_t>(part)];
+  if (is == on) return false;
+
+  if (on && !thread_runs && start_thread()) return true;
+  if (on && (part == Part::WHATIF || threshold_is_zero())) {
+    /* A simulation that starts afresh may have room for more pages than the
+    last one. The server's threshold second: it may be higher, as events of
+    pages that are not wanted are ignored, but not lower. */
+    {
+      const std::lock_guard<std::mutex> lock(data_mutex);
+      threshold = MAX_TRACE;
+    }
+    server()->set_trace(MAX_TRACE);
+  }
+  bool failed = set_up(part, on);
+  if (failed) set_up(part, false);
+  is = on && !failed;
+
+  if (std::none_of(parts.begin(), parts.end(), [](bool p) { return p; })) {
+    end_thread();
+  }
+  return failed;
+}
+
+/** What the figures are worth.
+@param[in]  row         estimate
+@param[in]  reads       reads it estimates
+@param[in]  error       two standard errors of them
+@param[in]  setting     its setting
+@param[in]  off         difference between simulated and measured hit rate of
+the running configuration, in percentage points
+@return HIGH, MEDIUM, LOW or NONE */
+const char *confidence(const Whatif_row &row, double reads, double error,
+                       const Setting &setting, double off) {
+  if (!row.known) return "NONE";
+  const auto relative = reads > 0 ? error / reads : 0;
+  if (!setting.settled() || off > 3 || row.error_hit_pct > 3 ||
+      relative > 0.3 ||
+      references - setting.baseline.references < GOOD_REFERENCES) {
+    return "LOW";
+  }
+  /* That all data would fit is only seen in time. */
+  if (off > 2 || row.error_hit_pct > 1 || relative > 0.1 ||
+      (!setting.full && row.seconds < 60)) {
+    return "MEDIUM";
+  }
+  return "HIGH";
+}
+
+}  // namespace
+
+bool switch_part(Part part, bool on) {
+  const std::lock_guard<std::mutex> lock(control_mutex);
+  return switch_locked(part, on);
+}
+
+bool set_whatif_memory(uint64_t bytes) {
+  const std::lock_guard<std::mutex> lock(control_mutex);
+  const bool on = parts[static_cast<size_t>(Part::WHATIF)];
+  if (on) switch_locked(Part::WHATIF, false);
+  {
+    const std::lock_guard<std::mutex> data_lock(data_mutex);
+    whatif_memory = bytes;
+  }
+  return on && switch_locked(Part::WHATIF, true);
+}
+
+void set_whatif_times(const std::vector<uint32_t> &times_ms) {
+  const std::lock_guard<std::mutex> lock(data_mutex);
+  whatif_times = times_ms;
+}
+
+std::vector<Whatif_row> read_whatif(Whatif_frame &frame) {
+  const std::lock_guard<std::mutex> lock(data_mutex);
+  std::vector<Whatif_row> rows;
+  if (simulator == nullptr) return rows;
+
+  frame.sampled_references = references;
+  frame.sampling_rate = rate();
+  frame.since_usec = whatif_since;
+
+  innodb_lru_pool_t now;
+  server()->pool(&now);
+  const auto time = Clock::now();
+
+  /* How far the simulation of what runs is from what was measured of it. */
+  double off = std::numeric_limits<double>::infinity();
+
+  std::vector<std::pair<double, double>> reads_and_errors;
+
+  for (size_t i = 0; i < settings.size(); ++i) {
+    const auto &s = settings[i];
+    const auto estimate = simulator->estimate(i);
+
+    Whatif_row row{};
+    row.pool_size = s.pool_size;
+    row.old_blocks_pct = s.pct;
+    row.old_blocks_time_ms = s.time_ms;
+    row.running = s.running;
+    row.sampled_reads = estimate.sampled_reads;
+    row.filled_pct = estimate.filled * 100;
+
+    const auto gets = static_cast<double>(now.gets - s.baseline.gets);
+    row.seconds =
+        s.baseline.set
+            ? std::chrono::duration<double>(time - s.baseline.when).count()
+            : 0;
+    row.known = s.baseline.set && gets >= 1 && row.seconds >= 1 &&
+                references - s.baseline.references >= LEAST_REFERENCES;
+    double error = 0;
+    if (row.known) {
+      error = 2 * std::sqrt(estimate.reads_variance);
+      row.hit_pct = std::clamp(100 - estimate.reads / gets * 100, 0.0, 100.0);
+      row.reads_per_second = estimate.reads / row.seconds;
+      row.error_hit_pct = std::min(error / gets * 100, 100.0);
+      if (s.running) {
+        const auto reads = static_cast<double>(now.reads - s.baseline.reads);
+        row.measured_hit_pct = std::clamp(100 - reads / gets * 100, 0.0, 100.0);
+        row.measured_reads_per_second = reads / row.seconds;
+        off = std::abs(row.measured_hit_pct - row.hit_pct);
+      }
+    }
+    rows.push_back(row);
+    reads_and_errors.emplace_back(estimate.reads, error);
+  }
+
+  for (size_t i = 0; i < rows.size(); ++i) {
+    rows[i].confidence =
+        confidence(rows[i], reads_and_errors[i].first,
+                   reads_and_errors[i].second, settings[i], off);
+  }
+  return rows;
+}
+
+std::vector<Age_row> read_ages(int64_t &since_usec) {
+  const std::lock_guard<std::mutex> lock(data_mutex);
+  std::vector<Age_row> rows;
+  if (ages == nullptr) return rows;
+  since_usec = ages_since;
+
+  for (unsigned pool_id = 0; pool_id < Lru_ages::N_POOLS; ++pool_id) {
+    for (unsigned i = 0; i < Lru_ages::N_INTERVALS; ++i) {
+      const auto interval = static_cast<Lru_ages::Interval>(i);
+      for (unsigned b = 0; b < Lru_ages::N_BUCKETS; ++b) {
+        const auto &bucket = ages->bucket(pool_id, interval, b);
+        if (bucket.samples == 0) continue;
+        rows.push_back({static_cast<uint8_t>(pool_id), interval, b, bucket});
+      }
+    }
+  }
+  return rows;
+}
+
+void register_observer() {
+  static PSI_thread_info threads[] = {
+      {&key_thread_lru_observer, "lru_observer", "lru_obs", PSI_FLAG_SINGLETON,
+       0,
+       "Takes the events of sampled pages from the buffer pool, for "
+       "INNODB_LRU_WHATIF, INNODB_LRU_AGE_HISTOGRAM and "
+       "INNODB_LRU_INDEX_STATS."}};
+  mysql_thread_register("lru_stats", threads,
+                        static_cast<int>(std::size(threads)));
+}
+
+}  // namespace lru_stats

@@ -1,0 +1,109 @@
+/*****************************************************************************
+
+Copyright (c) 2026, Sluice contributors.
+
+This program is free software; you can redistribute it and/or modify it under
+the terms of the GNU General Public License, version 2.0, as published by the
+Free Software Foundation.
+
+This program is distributed in the hope that it will be useful, but WITHOUT
+ANY WARRANTY; without even the implied warranty of MERCHANTABILITY or FITNESS
+FOR A PARTICULAR PURPOSE. See the GNU General Public License, version 2.0,
+for more details.
+
+You should have received a copy of the GNU General Public License along with
+this program; if not, write to the Free Software Foundation, Inc.,
+51 Franklin St, Fifth Floor, Boston, MA 02110-1301  USA
+
+*****************************************************************************/
+
+/** @file plugin/lru_stats/lru_observer.h
+ The thread that takes the events of sampled pages from the server and feeds
+ what is made of them: other settings simulated, ages of pages, pages read
+ again. */
+
+#ifndef LRU_OBSERVER_H
+#define LRU_OBSERVER_H
+
+#include <cstdint>
+#include <vector>
+
+#include "plugin/lru_stats/lru_ages.h"
+
+namespace lru_stats {
+
+/** Who needs the events. The thread runs, and the server samples, while at
+least one part is on. */
+enum class Part : unsigned { WHATIF, AGES, INDEXES, N };
+
+/** A setting, and what would come of it. */
+struct Whatif_row {
+  uint64_t pool_size;
+  uint32_t old_blocks_pct;
+  uint32_t old_blocks_time_ms;
+  bool running;
+  /** False as long as nothing can be said; then what follows, up to filled, has
+  no meaning. */
+  bool known;
+  double hit_pct;
+  double reads_per_second;
+  /** Two standard errors of hit_pct. */
+  double error_hit_pct;
+  /** Only if running. */
+  double measured_hit_pct;
+  double measured_reads_per_second;
+  uint64_t sampled_reads;
+  /** Length of the simulated list by what it can hold, in percent. */
+  double filled_pct;
+  const char *confidence;
+  double seconds;
+};
+
+/** What all rows share. */
+struct Whatif_frame {
+  uint64_t sampled_references;
+  double sampling_rate;
+  int64_t since_usec;
+};
+
+/** Switches a part on, or off and forgets what it knows. On twice is once.
+@param[in]  part  part
+@param[in]  on    true to switch it on
+@return true if there is no memory, or no thread can be started; the part is off
+then */
+bool switch_part(Part part, bool on);
+
+/** Sets the memory of the simulation, and starts it afresh if it is on.
+@param[in]  bytes  bytes
+@return see switch_part() */
+bool set_whatif_memory(uint64_t bytes);
+
+/** Sets which values of innodb_old_blocks_time are simulated besides that in
+force, 0 and 1000.
+@param[in]  times_ms  milliseconds */
+void set_whatif_times(const std::vector<uint32_t> &times_ms);
+
+/** Reads the estimates.
+@param[out]  frame  what all rows share
+@return a row for each setting; empty if the part is off or has seen nothing */
+std::vector<Whatif_row> read_whatif(Whatif_frame &frame);
+
+/** A bucket that is not empty. */
+struct Age_row {
+  uint8_t pool_id;
+  Lru_ages::Interval interval;
+  unsigned bucket;
+  Lru_ages::Bucket value;
+};
+
+/** Reads the histograms.
+@param[out]  since_usec  what was counted from: microseconds since 1970 UTC
+@return the buckets that are not empty */
+std::vector<Age_row> read_ages(int64_t &since_usec);
+
+/** Registers the thread with performance_schema. */
+void register_observer();
+
+}  // namespace lru_stats
+
+#endif /* LRU_OBSERVER_H */

@@ -1,0 +1,597 @@
+/*****************************************************************************
+
+Copyright (c) 2026, Sluice contributors.
+
+This program is free software; you can redistribute it and/or modify it under
+the terms of the GNU General Public License, version 2.0, as published by the
+Free Software Foundation.
+
+This program is distributed in the hope that it will be useful, but WITHOUT
+ANY WARRANTY; without even the implied warranty of MERCHANTABILITY or FITNESS
+FOR A PARTICULAR PURPOSE. See the GNU General Public License, version 2.0,
+for more details.
+
+You should have received a copy of the GNU General Public License along with
+this program; if not, write to the Free Software Foundation, Inc.,
+51 Franklin St, Fifth Floor, Boston, MA 02110-1301  USA
+
+*****************************************************************************/
+
+/** @file buf/buf0lruindex.cc
+ Counts by index what the LRU lists do with its pages.
+
+ There are N_INDEXES places, each with a key (tablespace and index id) and
+ counters, and a hash table of place numbers by key. Looking up and counting is
+ by atomics only, as it happens under the LRU list mutex and on the path of
+ pages that are accessed in the old part. A page keeps the number of its place
+ in Buf_lru_history, so the frame is looked at once in its life in the pool.
+
+ Entering a key takes table_mutex, which is held for some 100 instructions and
+ comes after all latches of InnoDB. When no place is left, what is new counts as
+ "(other)", and reclaim() makes room: a place without a page in the pool is
+ first retired, that is taken out of the hash table, so that no page can get its
+ number any more, and freed at a later reclaim() that still finds no page with
+ it. What it has counted goes to "(other)", so that sums over all rows never
+ shrink. */
+
+#include "buf0lruindex.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "btr0btr.h"
+#include "buf0buf.h"
+#include "buf0lruwalk.h"
+#include "dict0dict.h"
+#include "dict0mem.h"
+#include "fil0fil.h"
+#include "fsp0fsp.h"
+#include "my_dbug.h"
+#include "my_systime.h"
+
+std::atomic<bool> buf_lru_index_on{false};
+
+namespace {
+
+/** Places; number 0 is none. With its buckets a place has 128 bytes, all
+together 2 MiB. */
+constexpr uint16_t N_INDEXES = 16384;
+
+/** Buckets of the hash table: never more than half full. */
+constexpr uint32_t N_BUCKETS = 2 * N_INDEXES;
+
+/** What pages belong to that belong to no index, in the place of an index id.
+Indexes count up from 1. */
+constexpr uint64_t NO_INDEX = ~uint64_t{0};
+constexpr uint64_t BLOB = NO_INDEX - 1;
+constexpr uint64_t SDI = NO_INDEX - 2;
+constexpr uint64_t SPACE_MANAGEMENT = NO_INDEX - 3;
+
+/** And in the place of a tablespace, where it does not matter which. */
+constexpr uint64_t NO_SPACE = ~uint64_t{0};
+
+/** Numbers of the places that are there from the start, in this order. */
+enum Fixed : uint16_t {
+  NONE = 0,
+  OTHER,
+  UNDO,
+  SYSTEM,
+  TEMPORARY,
+  CHANGE_BUFFER,
+  N_FIXED
+};
+
+constexpr const char *fixed_names[] = {
+    nullptr, "(other)", "(undo)", "(system)", "(temporary)", "(change buffer)"};
+
+static_assert(std::size(fixed_names) == N_FIXED, "a name is missing");
+
+struct Key {
+  uint64_t space;
+  uint64_t index;
+
+  bool operator==(const Key &other) const {
+    return space == other.space && index == other.index;
+  }
+};
+
+struct Key_hash {
+  size_t operator()(const Key &key) const {
+    return innodb_lru_page_hash(key.space << 32 ^ key.index ^ key.index >> 32);
+  }
+};
+
+enum class State : uint8_t { free, used, retired };
+
+constexpr auto N_COUNTERS = static_cast<size_t>(Lru_index_counter::N);
+
+/** One page's evictions and another's reads of the same index are often counted
+by different threads, but a place to itself on a cache line is enough. */
+struct alignas(ut::INNODB_CACHE_LINE_SIZE) Place {
+  std::atomic<uint64_t> space{NO_SPACE};
+  std::atomic<uint64_t> index{NO_INDEX};
+  std::array<std::atomic<uint64_t>, N_COUNTERS> counters{};
+
+  /** Protected by table_mutex. */
+  State state{State::free};
+
+  Key key() const {
+    return {space.load(std::memory_order_relaxed),
+            index.load(std::memory_order_relaxed)};
+  }
+
+  bool counted() const {
+    return std::any_of(counters.begin(), counters.end(), [](const auto &c) {
+      return c.load(std::memory_order_relaxed) != 0;
+    });
+  }
+};
+
+struct Table {
+  std::array<Place, N_INDEXES> places;
+
+  /** Numbers of places: 0 where there never was one, N_INDEXES where there is
+  none any more. */
+  std::array<std::atomic<uint16_t>, N_BUCKETS> buckets{};
+
+  /** Buckets that are not 0. Protected by table_mutex. */
+  uint32_t buckets_used{0};
+
+  /** Places in use or retired, and those of them that are retired. Protected by
+  table_mutex. */
+  uint16_t places_used{N_FIXED};
+  uint16_t retired{0};
+
+  /** Where the search for a free place goes on. Protected by table_mutex. */
+  uint16_t next{N_FIXED};
+};
+
+constexpr uint16_t GONE = N_INDEXES;
+
+/** Allocated when counting is first switched on. Never freed: a thread may be
+about to count at any time. */
+std::atomic<Table *> table{nullptr};
+
+/** Protects entering, retiring and freeing of places. */
+std::mutex table_mutex;
+
+/** Serializes switching, reading and reclaiming, which look through the pool.
+Never taken with table_mutex held. */
+std::mutex reader_mutex;
+
+/** Since when is counted, microseconds since 1970 UTC. Protected by
+reader_mutex. */
+int64_t since;
+
+/** Finds a place.
+@param[in]  t    table
+@param[in]  key  its key
+@return its number, or 0 */
+uint16_t find(const Table &t, const Key &key) {
+  auto bucket = Key_hash{}(key) % N_BUCKETS;
+  for (uint32_t n = 0; n < N_BUCKETS; ++n) {
+    /* With the release in enter(): who sees the number sees the key. */
+    const auto number = t.buckets[bucket].load(std::memory_order_acquire);
+    if (number == 0) return 0;
+    if (number != GONE && t.places[number].key() == key) return number;
+    bucket = (bucket + 1) % N_BUCKETS;
+  }
+  return 0;
+}
+
+/** Puts a number into the hash table. The caller holds table_mutex.
+@param[in,out]  t       table
+@param[in]      number  number of a place that has its key */
+void link(Table &t, uint16_t number) {
+  auto bucket = Key_hash{}(t.places[number].key()) % N_BUCKETS;
+  for (;;) {
+    const auto there = t.buckets[bucket].load(std::memory_order_relaxed);
+    if (there == 0 || there == GONE) {
+      if (there == 0) ++t.buckets_used;
+      t.buckets[bucket].store(number, std::memory_order_release);
+      return;
+    }
+    bucket = (bucket + 1) % N_BUCKETS;
+  }
+}
+
+/** Takes a number out of the hash table. The caller holds table_mutex. */
+void unlink(Table &t, uint16_t number) {
+  auto bucket = Key_hash{}(t.places[number].key()) % N_BUCKETS;
+  while (t.buckets[bucket].load(std::memory_order_relaxed) != number) {
+    bucket = (bucket + 1) % N_BUCKETS;
+  }
+  t.buckets[bucket].store(GONE, std::memory_order_release);
+}
+
+/** Finds or makes a place.
+@param[in]  key  its key
+@return its number; OTHER if there is no room */
+uint16_t enter(const Key &key) {
+  auto &t = *table.load(std::memory_order_acquire);
+  if (const auto number = find(t, key)) return number;
+
+  const std::lock_guard<std::mutex> guard(table_mutex);
+
+  if (const auto number = find(t, key)) return number;
+
+  if (t.retired > 0) {
+    for (uint16_t number = N_FIXED; number < N_INDEXES; ++number) {
+      auto &place = t.places[number];
+      if (place.state == State::retired && place.key() == key) {
+        place.state = State::used;
+        --t.retired;
+        link(t, number);
+        return number;
+      }
+    }
+  }
+  if (t.places_used == N_INDEXES) return OTHER;
+
+  while (t.places[t.next].state != State::free) {
+    if (++t.next == N_INDEXES) t.next = N_FIXED;
+  }
+  auto &place = t.places[t.next];
+  place.space.store(key.space, std::memory_order_relaxed);
+  place.index.store(key.index, std::memory_order_relaxed);
+  place.state = State::used;
+  ++t.places_used;
+  link(t, t.next);
+  return t.next;
+}
+
+/** What the header of a page says.
+@param[in]   bpage   page whose frame can be read
+@param[out]  final   false if that may change soon: the page is new
+@return number of its place */
+uint16_t classify(const buf_page_t *bpage, bool &final) {
+  final = true;
+  const auto space = bpage->id.space();
+
+  if (fsp_is_system_temporary(space) || fsp_is_session_temporary(space)) {
+    return TEMPORARY;
+  }
+  if (fsp_is_undo_tablespace(space)) return UNDO;
+
+  const byte *frame = buf_page_get_state(bpage) == BUF_BLOCK_FILE_PAGE
+                          ? reinterpret_cast<const buf_block_t *>(bpage)->frame
+                          : bpage->zip.data;
+
+  switch (fil_page_get_type(frame)) {
+    case FIL_PAGE_SDI:
+      return enter({space, SDI});
+    case FIL_PAGE_INDEX:
+    case FIL_PAGE_RTREE: {
+      const auto index = mach_read_from_8(frame + PAGE_HEADER + PAGE_INDEX_ID);
+      if (index >= DICT_IBUF_ID_MIN) return CHANGE_BUFFER;
+      if (index == 0) {
+        final = false;
+        return OTHER;
+      }
+      return enter({space, index});
+    }
+    case FIL_PAGE_IBUF_BITMAP:
+    case FIL_PAGE_IBUF_FREE_LIST:
+      return CHANGE_BUFFER;
+    case FIL_PAGE_UNDO_LOG:
+    case FIL_PAGE_TYPE_RSEG_ARRAY:
+      return UNDO;
+    case FIL_PAGE_TYPE_SYS:
+    case FIL_PAGE_TYPE_TRX_SYS:
+    case FIL_PAGE_TYPE_LEGACY_DBLWR:
+      return SYSTEM;
+    case FIL_PAGE_TYPE_ALLOCATED:
+      final = false;
+      break;
+    case FIL_PAGE_TYPE_BLOB:
+    case FIL_PAGE_TYPE_ZBLOB:
+    case FIL_PAGE_TYPE_ZBLOB2:
+    case FIL_PAGE_SDI_BLOB:
+    case FIL_PAGE_SDI_ZBLOB:
+    case FIL_PAGE_TYPE_LOB_INDEX:
+    case FIL_PAGE_TYPE_LOB_DATA:
+    case FIL_PAGE_TYPE_LOB_FIRST:
+    case FIL_PAGE_TYPE_ZLOB_FIRST:
+    case FIL_PAGE_TYPE_ZLOB_DATA:
+    case FIL_PAGE_TYPE_ZLOB_INDEX:
+    case FIL_PAGE_TYPE_ZLOB_FRAG:
+    case FIL_PAGE_TYPE_ZLOB_FRAG_ENTRY:
+      return enter({space, BLOB});
+    default:
+      break;
+  }
+  return space == TRX_SYS_SPACE ? uint16_t{SYSTEM}
+                                : enter({space, SPACE_MANAGEMENT});
+}
+
+/** Pages of a place, as buf_lru_walk() has found them. */
+struct Gauges {
+  uint64_t young{0};
+  uint64_t old{0};
+  uint64_t dirty{0};
+
+  uint64_t pages() const { return young + old; }
+};
+
+/** Counts the pages of each place. The caller holds reader_mutex.
+@param[out]  gauges  by number, N_INDEXES of them */
+void look_through_pool(std::vector<Gauges> &gauges) {
+  buf_lru_walk([&](buf_page_t &page) {
+    auto &g = gauges[buf_lru_index_of(&page)];
+    ++(page.old ? g.old : g.young);
+    if (page.is_dirty()) ++g.dirty;
+  });
+}
+
+struct Names {
+  std::string schema;
+  std::string table;
+  std::string partition;
+  std::string index;
+};
+
+/** Splits a name of the dictionary cache or of a tablespace, "db/t#p#p0". */
+void split(const char *name, Names &names) {
+  if (strchr(name, '/') == nullptr) return;
+  std::string partition;
+  bool is_tmp;
+  dict_name::get_table(name, true, names.schema, names.table, partition,
+                       is_tmp);
+  if (partition.empty()) return;
+  std::string sub;
+  dict_name::get_partition(partition, true, names.partition, sub);
+  if (!sub.empty()) names.partition += "/" + sub;
+}
+
+/** Takes the names from where a tablespace has its file.
+@param[in]   space  its id
+@param[out]  names  untouched if it is shared by tables, or gone */
+void split_path(space_id_t space, Names &names) {
+  const auto flags = fil_space_get_flags(space);
+  if (flags == UINT32_UNDEFINED || FSP_FLAGS_GET_SHARED(flags)) return;
+
+  /* A copy, so DDL may rename or drop the tablespace at any time. */
+  char *copy = fil_space_get_first_path(space);
+  if (copy == nullptr) return;
+  std::string path{copy};
+  ut::free(copy);
+
+  const auto suffix = path.rfind('.');
+  const auto file = path.find_last_of("/\\");
+  if (suffix == std::string::npos || file == std::string::npos || file == 0 ||
+      suffix < file) {
+    return;
+  }
+  path.resize(suffix);
+  path[file] = '/';
+  const auto folder = path.find_last_of("/\\", file - 1);
+  if (folder != std::string::npos) path.erase(0, folder + 1);
+  split(path.c_str(), names);
+}
+
+using Names_by_key = std::unordered_map<Key, Names, Key_hash>;
+
+/** Looks names up. For a table that is not in the dictionary cache, the name of
+its file tells what it is called, but not its index.
+@param[in,out]  names  keys to look up */
+void resolve(Names_by_key &names) {
+  const auto note = [&](const dict_table_t *t) {
+    for (const auto *index : t->indexes) {
+      const auto it = names.find({index->space, index->id});
+      if (it == names.end()) continue;
+      split(t->name.m_name, it->second);
+      it->second.index = index->name();
+    }
+  };
+
+  {
+    IB_mutex_guard guard(&dict_sys->mutex, UT_LOCATION_HERE);
+    for (const auto *t : dict_sys->table_LRU) note(t);
+    for (const auto *t : dict_sys->table_non_LRU) note(t);
+  }
+
+  for (auto &entry : names) {
+    if (entry.second.table.empty()) {
+      split_path(static_cast<space_id_t>(entry.first.space), entry.second);
+    }
+  }
+}
+
+const char *or_null(const std::string &name) {
+  return name.empty() ? nullptr : name.c_str();
+}
+
+}  // namespace
+
+uint16_t buf_lru_index_of(const buf_page_t *bpage) {
+  const auto known = bpage->lru_history.index();
+  if (known != 0 && known != Buf_lru_history::NEW) return known;
+
+  /* Who creates a page keeps it buffer-fixed until its header is written. */
+  if (known == Buf_lru_history::NEW && bpage->buf_fix_count != 0) return OTHER;
+
+  /* Others may wait for this page already, and its frame have what was in it
+  before. */
+  if (bpage->was_io_fix_read()) return OTHER;
+  std::atomic_thread_fence(std::memory_order_acquire);
+
+  return buf_lru_index_of_read(bpage);
+}
+
+uint16_t buf_lru_index_of_read(const buf_page_t *bpage) {
+  bool final;
+  const auto number = classify(bpage, final);
+  if (final) bpage->lru_history.set_index(number);
+  return number;
+}
+
+void buf_lru_index_count(uint16_t index, Lru_index_counter counter,
+                         uint64_t n) {
+  if (index == 0 || index >= N_INDEXES) return;
+  if (const auto t = table.load(std::memory_order_acquire)) {
+    t->places[index].counters[static_cast<size_t>(counter)].fetch_add(
+        n, std::memory_order_relaxed);
+  }
+}
+
+void buf_lru_index_reread(uint16_t index, uint64_t n) {
+  buf_lru_index_count(index, Lru_index_counter::read_again, n);
+}
+
+bool buf_lru_index_set(bool on) {
+  const std::lock_guard<std::mutex> guard(reader_mutex);
+
+  if (!on) {
+    buf_lru_index_on.store(false, std::memory_order_relaxed);
+    return true;
+  }
+
+  auto t = table.load(std::memory_order_relaxed);
+  if (t == nullptr) {
+    t = new (std::nothrow) Table;
+    if (t == nullptr) return false;
+    table.store(t, std::memory_order_release);
+  } else {
+    for (auto &place : t->places) {
+      for (auto &c : place.counters) c.store(0, std::memory_order_relaxed);
+    }
+  }
+  since = static_cast<int64_t>(my_micro_time());
+  buf_lru_index_on.store(true, std::memory_order_relaxed);
+  return true;
+}
+
+bool buf_lru_index_read(bool (*row)(void *context,
+                                    const innodb_lru_index_t &index),
+                        void *context, int64_t *since_usec) try {
+  std::vector<innodb_lru_index_t> rows;
+  Names_by_key names;
+  {
+    const std::lock_guard<std::mutex> guard(reader_mutex);
+
+    *since_usec = since;
+    const auto t = table.load(std::memory_order_relaxed);
+    if (t == nullptr || !buf_lru_index_on.load(std::memory_order_relaxed)) {
+      return true;
+    }
+
+    std::vector<Gauges> gauges(N_INDEXES);
+    look_through_pool(gauges);
+
+    for (uint16_t number = 1; number < N_INDEXES; ++number) {
+      const auto &place = t->places[number];
+      const auto &g = gauges[number];
+      if (g.pages() == 0 && !place.counted()) continue;
+
+      const auto get = [&](Lru_index_counter c) {
+        return place.counters[static_cast<size_t>(c)].load(
+            std::memory_order_relaxed);
+      };
+      innodb_lru_index_t r{};
+      r.space_id = place.space.load(std::memory_order_relaxed);
+      r.index_id = place.index.load(std::memory_order_relaxed);
+      r.number = number;
+      r.young_pages = g.young;
+      r.old_pages = g.old;
+      r.dirty_pages = g.dirty;
+      /* A part before the whole. */
+      r.read_ahead = get(Lru_index_counter::read_ahead);
+      r.evicted_untouched = get(Lru_index_counter::evicted_untouched);
+      r.read = get(Lru_index_counter::read);
+      r.made_young = get(Lru_index_counter::made_young);
+      r.not_made_young = get(Lru_index_counter::not_made_young);
+      r.evicted_old = get(Lru_index_counter::evicted_old);
+      r.evicted_young = get(Lru_index_counter::evicted_young);
+      r.read_bytes = get(Lru_index_counter::read_bytes);
+      r.read_again = get(Lru_index_counter::read_again);
+      rows.push_back(r);
+      if (number >= N_FIXED) names[{r.space_id, r.index_id}];
+    }
+  }
+
+  resolve(names);
+
+  for (auto &r : rows) {
+    if (r.number < N_FIXED) {
+      r.index_name = fixed_names[r.number];
+    } else {
+      const auto &n = names[{r.space_id, r.index_id}];
+      r.schema_name = or_null(n.schema);
+      r.table_name = or_null(n.table);
+      r.partition_name = or_null(n.partition);
+      r.index_name = or_null(n.index);
+      if (r.index_id == BLOB) r.index_name = "(blob)";
+      if (r.index_id == SDI) r.index_name = "(sdi)";
+      if (r.index_id == SPACE_MANAGEMENT) r.index_name = "(space management)";
+      if (r.index_id >= SPACE_MANAGEMENT) r.index_id = NO_INDEX;
+    }
+    if (row(context, r)) break;
+  }
+  return true;
+} catch (const std::bad_alloc &) {
+  return false;
+}
+
+void buf_lru_index_reclaim() try {
+  const std::lock_guard<std::mutex> guard(reader_mutex);
+
+  const auto t = table.load(std::memory_order_relaxed);
+  if (t == nullptr) return;
+  {
+    const std::lock_guard<std::mutex> table_guard(table_mutex);
+    uint32_t full = N_INDEXES - N_INDEXES / 4;
+    DBUG_EXECUTE_IF("lru_index_reclaim", full = 0;);
+    if (t->places_used < full) return;
+  }
+
+  std::vector<Gauges> gauges(N_INDEXES);
+  look_through_pool(gauges);
+
+  const std::lock_guard<std::mutex> table_guard(table_mutex);
+
+  for (uint16_t number = N_FIXED; number < N_INDEXES; ++number) {
+    auto &place = t->places[number];
+    if (gauges[number].pages() != 0) {
+      /* It was retired while a thread had just looked its number up. */
+      if (place.state == State::retired) {
+        place.state = State::used;
+        --t->retired;
+        link(*t, number);
+      }
+      continue;
+    }
+    if (place.state == State::used) {
+      place.state = State::retired;
+      ++t->retired;
+      unlink(*t, number);
+    } else if (place.state == State::retired) {
+      --t->retired;
+      for (size_t c = 0; c < N_COUNTERS; ++c) {
+        t->places[OTHER].counters[c].fetch_add(
+            place.counters[c].exchange(0, std::memory_order_relaxed),
+            std::memory_order_relaxed);
+      }
+      place.state = State::free;
+      --t->places_used;
+    }
+  }
+
+  /* Buckets of places that have gone make searching longer; when there are
+  many, they are swept. A thread that searches meanwhile may miss its number: it
+  then takes table_mutex, waits for the end of this and searches again. */
+  if (t->buckets_used > N_BUCKETS / 4 * 3) {
+    for (auto &bucket : t->buckets) bucket.store(0, std::memory_order_release);
+    t->buckets_used = 0;
+    for (uint16_t number = N_FIXED; number < N_INDEXES; ++number) {
+      if (t->places[number].state == State::used) link(*t, number);
+    }
+  }
+} catch (const std::bad_alloc &) {
+  /* Next time. */
+}
