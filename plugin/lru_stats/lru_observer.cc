@@ -43,6 +43,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <time.h>
 #endif
 
+#include "my_dbug.h"
 #include "my_sys.h"
 #include "my_systime.h"
 #include "my_thread.h"
@@ -79,6 +80,11 @@ constexpr int MOST_BATCHES = 4;
 pages come and go, before the simulation follows. */
 constexpr double TOLERANCE = 0.05;
 
+/** How long the evidence of a list that has room is collected, the first time
+and from then on. */
+constexpr std::chrono::seconds FIRST_WINDOW{10};
+constexpr std::chrono::seconds WINDOW{60};
+
 /** References that an estimate needs to be shown, and to be of much worth. */
 constexpr uint64_t LEAST_REFERENCES = 100;
 constexpr uint64_t GOOD_REFERENCES = 1000;
@@ -103,6 +109,20 @@ struct Baseline {
   Clock::time_point when;
 };
 
+/** What was seen of a configuration for a time. */
+struct Evidence {
+  double seconds{0};
+  /** Page gets and reads of the server. */
+  double gets{0};
+  double measured_reads{0};
+  /** Sampled references. */
+  uint64_t references{0};
+  /** Reads of the simulated pool, and two standard errors. */
+  double reads{0};
+  double error{0};
+  uint64_t sampled_reads{0};
+};
+
 /** What the rows are made of that the simulator does not know. */
 struct Setting {
   uint64_t pool_size;
@@ -111,14 +131,10 @@ struct Setting {
   bool running;
   Lru_config config;
   Baseline baseline;
-  /** The list was full, and the baseline is of that time. */
+  /** The list was full, and the baseline is not before that. */
   bool full{false};
-  /** How full it was a while ago, to see if it still fills. */
-  double filled_before{0};
-  uint64_t references_before{0};
-  bool filling{true};
-
-  bool settled() const { return full || !filling; }
+  /** As long as it is not, what the last whole window has shown. */
+  Evidence window{};
 };
 
 /* Everything in this section is protected by control_mutex. */
@@ -144,10 +160,11 @@ std::vector<uint32_t> whatif_times;
 bool whatif_on = false;
 uint64_t references = 0;
 int64_t whatif_since = 0;
-/** Pages of the pool that are not in the list when it is full; those that were
-free a second ago. */
+/** Pages of the pool that are not in the list when it is full. To see when it
+is: for how many seconds about as many pages have been free, and how many. */
 uint64_t outside = 0;
-uint64_t free_before = 0;
+unsigned stable = 0;
+uint64_t free_then = 0;
 
 /** One for what INNODB_LRU_AGE_HISTOGRAM shows, one for pages read again: each
 part may be switched on when it likes. */
@@ -217,19 +234,23 @@ void follow_settings() {
   const auto differ = [&](uint64_t x, uint64_t y) {
     return std::abs(static_cast<double>(x) - static_cast<double>(y)) / curr;
   };
-  const bool full = static_cast<double>(pool.free_pages) < curr * 0.2 &&
-                    differ(pool.free_pages, free_before) < 0.01;
-  free_before = pool.free_pages;
-  if (simulator == nullptr) outside = pool.curr_pages / 20;
-  if (full && differ(now_outside, outside) > TOLERANCE) outside = now_outside;
+  const bool full = static_cast<double>(pool.free_pages) < curr * 0.2;
+  stable = full && differ(pool.free_pages, free_then) < 0.01 ? stable + 1 : 0;
+  if (stable == 0) free_then = pool.free_pages;
+  if (simulator == nullptr) {
+    outside = full ? now_outside : pool.curr_pages / 20;
+  } else if (stable >= 10 && differ(now_outside, outside) > TOLERANCE) {
+    outside = now_outside;
+  }
 
   auto wanted = wanted_settings();
-  const bool same =
-      wanted.size() == settings.size() &&
-      std::equal(wanted.begin(), wanted.end(), settings.begin(),
-                 [](const Setting &a, const Setting &b) {
-                   return a.config == b.config && a.running == b.running;
-                 });
+  const bool same = wanted.size() == settings.size() &&
+                    std::equal(wanted.begin(), wanted.end(), settings.begin(),
+                               [](const Setting &a, const Setting &b) {
+                                 return a.config == b.config &&
+                                        a.running == b.running &&
+                                        a.pool_size == b.pool_size;
+                               });
   if (same && simulator != nullptr) return;
 
   std::vector<Lru_config> configs;
@@ -244,11 +265,11 @@ void follow_settings() {
     for (auto &w : wanted) {
       for (const auto &s : settings) {
         if (s.config == w.config) {
+          /* What runs from now on is measured from now on. */
+          if (w.running && !s.running) continue;
           w.baseline = s.baseline;
           w.full = s.full;
-          w.filled_before = s.filled_before;
-          w.references_before = s.references_before;
-          w.filling = s.filling;
+          w.window = s.window;
         }
       }
     }
@@ -256,31 +277,47 @@ void follow_settings() {
   settings = std::move(wanted);
 }
 
-/** Notes from when on each configuration counts: from when its list is full.
-One that never fills has all its data in it, and counts from the start. The
-caller holds data_mutex. */
+/** @return what was seen of a configuration since its baseline */
+Evidence evidence_of(const Setting &s, const Lru_estimate &estimate,
+                     const innodb_lru_pool_t &now) {
+  Evidence e;
+  e.seconds =
+      std::chrono::duration<double>(Clock::now() - s.baseline.when).count();
+  e.gets = static_cast<double>(now.gets - s.baseline.gets);
+  e.measured_reads = static_cast<double>(now.reads - s.baseline.reads);
+  e.references = references - s.baseline.references;
+  /* What is not proved may all be reads, or none. */
+  e.reads = estimate.reads + estimate.unproved;
+  e.error = 2 * std::sqrt(estimate.reads_variance) + estimate.unproved;
+  e.sampled_reads = estimate.sampled_reads;
+  return e;
+}
+
+/** Begins to count for a configuration. The caller holds data_mutex. */
+void begin(size_t i) {
+  simulator->restart_counting(i);
+  settings[i].baseline = {true, pool.gets, pool.reads, references,
+                          Clock::now()};
+}
+
+/** Notes from when on each configuration counts: from when its list is full. As
+long as it has room, it counts in windows that follow each other, as what fills
+it would be in a warm pool. The caller holds data_mutex and has read the pool.
+*/
 void note_baselines() {
   for (size_t i = 0; i < settings.size(); ++i) {
     auto &s = settings[i];
     if (s.full) continue;
-    s.full = simulator->estimate(i).evicting;
-    if (s.full || !s.baseline.set) {
-      s.baseline = {true, pool.gets, pool.reads, references, Clock::now()};
-    }
-  }
-}
 
-/** Notes which lists still fill. To be called every ten seconds. The caller
-holds data_mutex. */
-void note_filling() {
-  for (size_t i = 0; i < settings.size(); ++i) {
-    auto &s = settings[i];
-    /* Where nothing happens, nothing can be said. */
-    if (references - s.references_before < LEAST_REFERENCES) continue;
-    const auto filled = simulator->estimate(i).filled;
-    s.filling = filled > s.filled_before * 1.005;
-    s.filled_before = filled;
-    s.references_before = references;
+    const auto estimate = simulator->estimate(i);
+    s.full = estimate.evicting;
+    if (s.full || !s.baseline.set) {
+      begin(i);
+    } else if (Clock::now() - s.baseline.when >=
+               (s.window.seconds == 0 ? FIRST_WINDOW : WINDOW)) {
+      s.window = evidence_of(s, estimate, pool);
+      begin(i);
+    }
   }
 }
 
@@ -288,12 +325,13 @@ void note_filling() {
 was counted is too little. The caller holds data_mutex. */
 void restart_counting() {
   if (simulator == nullptr) return;
-  simulator->restart_counting();
   for (auto &s : settings) {
     s.baseline.set = false;
     s.full = false;
+    s.window = {};
   }
   server()->pool(&pool);
+  references = 0;
   note_baselines();
   whatif_since = static_cast<int64_t>(my_micro_time());
 }
@@ -404,7 +442,9 @@ bool take_events(std::vector<innodb_lru_event_t> &events,
 /** Halves the sample, unless there would be too little left. The caller holds
 data_mutex. */
 void sample_less() {
-  if (static_cast<double>(pool.lru_pages) * rate() / 2 >= LEAST_PAGES) {
+  double least = LEAST_PAGES;
+  DBUG_EXECUTE_IF("lru_observer_loses_events", least = 50;);
+  if (static_cast<double>(pool.lru_pages) * rate() / 2 >= least) {
     lower_threshold(threshold / 2);
   }
 }
@@ -428,6 +468,7 @@ void observe() {
     bool reclaim = false;
     {
       const std::lock_guard<std::mutex> lock(data_mutex);
+      DBUG_EXECUTE_IF("lru_observer_loses_events", dropped = 1;);
       if (!all || dropped > 0) sample_less();
       if (dropped > 0) restart_counting();
 
@@ -442,12 +483,13 @@ void observe() {
 
       follow_settings();
       note_baselines();
-      if (++seconds % 10 == 0) {
-        note_filling();
-        reclaim = ghosts != nullptr;
-      }
+      reclaim = ++seconds % 10 == 0 && ghosts != nullptr;
     }
-    if (reclaim) server()->reclaim_indexes();
+    if (reclaim) {
+      server()->reclaim_indexes();
+      /* Not what the budget is for. */
+      cpu_then = cpu_usec();
+    }
   }
 }
 
@@ -461,41 +503,22 @@ static void *run_observer(void *) {
     } catch (const std::bad_alloc &) {
       /* All is given back and nothing sampled any more. Switching a part off
       and on starts it again. */
-      const std::lock_guard<std::mutex> lock(data_mutex);
+      std::unique_lock<std::mutex> lock(data_mutex);
       server()->set_trace(0);
       threshold = 0;
       whatif_on = false;
       forget_whatif();
       ages.reset();
       ghosts.reset();
+      if (wake_up.wait_for(lock, std::chrono::seconds(1),
+                           [] { return stop_thread; })) {
+        break;
+      }
     }
   }
   my_thread_end();
   return nullptr;
 }
-}
-
-/** Starts the thread. The caller holds control_mutex.
-@return true on error */
-bool start_thread() {
-  {
-    const std::lock_guard<std::mutex> lock(data_mutex);
-    stop_thread = false;
-    threshold = MAX_TRACE;
-  }
-  if (!server()->set_trace(MAX_TRACE)) return true;
-
-  my_thread_attr_t attributes;
-  my_thread_attr_init(&attributes);
-  const auto failed = mysql_thread_create(key_thread_lru_observer, &thread,
-                                          &attributes, run_observer, nullptr);
-  my_thread_attr_destroy(&attributes);
-  if (failed) {
-    server()->set_trace(0);
-    return true;
-  }
-  thread_runs = true;
-  return false;
 }
 
 /** Ends the thread. The caller holds control_mutex. */
@@ -515,6 +538,46 @@ void end_thread() {
   uint64_t dropped = 0;
   while (server()->drain(events.data(), events.size(), &dropped) > 0) {
   }
+}
+
+/** Samples as many pages as may be followed to begin with: if the pool is
+large, not all. Of a threshold that is raised the server hears second: it may
+sample more than is wanted, as events of other pages are ignored, but not less.
+The caller holds control_mutex.
+@return true if there is no memory */
+bool sample_most() {
+  uint64_t first;
+  {
+    const std::lock_guard<std::mutex> lock(data_mutex);
+    server()->pool(&pool);
+    /* As many ghosts may be followed as there are pages in the pool. */
+    const auto most = 2 * std::max<uint64_t>(pool.curr_pages, 1);
+    first = threshold =
+        most <= MOST_AGES ? MAX_TRACE : MAX_TRACE / most * MOST_AGES;
+  }
+  return !server()->set_trace(first);
+}
+
+/** Starts the thread. The caller holds control_mutex.
+@return true on error */
+bool start_thread() {
+  {
+    const std::lock_guard<std::mutex> lock(data_mutex);
+    stop_thread = false;
+  }
+  my_thread_attr_t attributes;
+  my_thread_attr_init(&attributes);
+  const auto failed = mysql_thread_create(key_thread_lru_observer, &thread,
+                                          &attributes, run_observer, nullptr);
+  my_thread_attr_destroy(&attributes);
+  if (failed) return true;
+  thread_runs = true;
+
+  if (sample_most()) {
+    end_thread();
+    return true;
+  }
+  return false;
 }
 
 /** Sets a part up, or forgets it. The caller holds control_mutex. */
@@ -554,16 +617,12 @@ bool switch_locked(Part part, bool on) {
   auto &is = parts[static_cast<size_t>(part)];
   if (is == on) return false;
 
-  if (on && !thread_runs && start_thread()) return true;
-  if (on && (part == Part::WHATIF || threshold_is_zero())) {
+  if (on && !thread_runs) {
+    if (start_thread()) return true;
+  } else if (on && (part == Part::WHATIF || threshold_is_zero())) {
     /* A simulation that starts afresh may have room for more pages than the
-    last one. The server's threshold second: it may be higher, as events of
-    pages that are not wanted are ignored, but not lower. */
-    {
-      const std::lock_guard<std::mutex> lock(data_mutex);
-      threshold = MAX_TRACE;
-    }
-    server()->set_trace(MAX_TRACE);
+    last one. */
+    if (sample_most()) return true;
   }
   bool failed = set_up(part, on);
   if (failed) set_up(part, false);
@@ -576,25 +635,23 @@ bool switch_locked(Part part, bool on) {
 }
 
 /** What the figures are worth.
-@param[in]  row         estimate
-@param[in]  reads       reads it estimates
-@param[in]  error       two standard errors of them
-@param[in]  setting     its setting
-@param[in]  off         difference between simulated and measured hit rate of
-the running configuration, in percentage points
+@param[in]  row      estimate
+@param[in]  e        what it was made of
+@param[in]  running  reads a second of the running configuration, simulated
+@param[in]  off      difference between its simulated and its measured hit rate,
+in percentage points
 @return HIGH, MEDIUM, LOW or NONE */
-const char *confidence(const Whatif_row &row, double reads, double error,
-                       const Setting &setting, double off) {
+const char *confidence(const Whatif_row &row, const Evidence &e, double running,
+                       double off) {
   if (!row.known) return "NONE";
-  const auto relative = reads > 0 ? error / reads : 0;
-  if (!setting.settled() || off > 3 || row.error_hit_pct > 3 ||
-      relative > 0.3 ||
-      references - setting.baseline.references < GOOD_REFERENCES) {
+  /* Of the reads that there are, or of those that are to be saved. */
+  const auto of = std::max(row.reads_per_second, running) * e.seconds;
+  const auto relative = of > 0 ? e.error / of : 0;
+  if (off > 3 || row.error_hit_pct > 3 || relative > 0.3 || e.seconds < 9 ||
+      e.references < GOOD_REFERENCES) {
     return "LOW";
   }
-  /* That all data would fit is only seen in time. */
-  if (off > 2 || row.error_hit_pct > 1 || relative > 0.1 ||
-      (!setting.full && row.seconds < 60)) {
+  if (off > 2 || row.error_hit_pct > 1 || relative > 0.1 || e.seconds < 59) {
     return "MEDIUM";
   }
   return "HIGH";
@@ -634,53 +691,48 @@ std::vector<Whatif_row> read_whatif(Whatif_frame &frame) {
 
   innodb_lru_pool_t now;
   server()->pool(&now);
-  const auto time = Clock::now();
 
   /* How far the simulation of what runs is from what was measured of it. */
   double off = std::numeric_limits<double>::infinity();
 
-  std::vector<std::pair<double, double>> reads_and_errors;
+  double running = 0;
+  std::vector<Evidence> evidence;
 
   for (size_t i = 0; i < settings.size(); ++i) {
     const auto &s = settings[i];
     const auto estimate = simulator->estimate(i);
+    const auto e = s.full ? evidence_of(s, estimate, now) : s.window;
 
     Whatif_row row{};
     row.pool_size = s.pool_size;
     row.old_blocks_pct = s.pct;
     row.old_blocks_time_ms = s.time_ms;
     row.running = s.running;
-    row.sampled_reads = estimate.sampled_reads;
+    row.sampled_reads = e.sampled_reads;
     row.filled_pct = estimate.filled * 100;
-
-    const auto gets = static_cast<double>(now.gets - s.baseline.gets);
-    row.seconds =
-        s.baseline.set
-            ? std::chrono::duration<double>(time - s.baseline.when).count()
-            : 0;
-    row.known = s.baseline.set && gets >= 1 && row.seconds >= 1 &&
-                references - s.baseline.references >= LEAST_REFERENCES;
-    double error = 0;
+    row.seconds = e.seconds;
+    row.known =
+        e.gets >= 1 && e.seconds >= 1 && e.references >= LEAST_REFERENCES;
     if (row.known) {
-      error = 2 * std::sqrt(estimate.reads_variance);
-      row.hit_pct = std::clamp(100 - estimate.reads / gets * 100, 0.0, 100.0);
-      row.reads_per_second = estimate.reads / row.seconds;
-      row.error_hit_pct = std::min(error / gets * 100, 100.0);
+      const auto hit_pct = [&](double reads) {
+        return std::clamp(100 - reads / e.gets * 100, 0.0, 100.0);
+      };
+      row.hit_pct = hit_pct(e.reads);
+      row.reads_per_second = e.reads / e.seconds;
+      row.error_hit_pct = std::min(e.error / e.gets * 100, 100.0);
       if (s.running) {
-        const auto reads = static_cast<double>(now.reads - s.baseline.reads);
-        row.measured_hit_pct = std::clamp(100 - reads / gets * 100, 0.0, 100.0);
-        row.measured_reads_per_second = reads / row.seconds;
+        row.measured_hit_pct = hit_pct(e.measured_reads);
+        row.measured_reads_per_second = e.measured_reads / e.seconds;
+        running = row.reads_per_second;
         off = std::abs(row.measured_hit_pct - row.hit_pct);
       }
     }
     rows.push_back(row);
-    reads_and_errors.emplace_back(estimate.reads, error);
+    evidence.push_back(e);
   }
 
   for (size_t i = 0; i < rows.size(); ++i) {
-    rows[i].confidence =
-        confidence(rows[i], reads_and_errors[i].first,
-                   reads_and_errors[i].second, settings[i], off);
+    rows[i].confidence = confidence(rows[i], evidence[i], running, off);
   }
   return rows;
 }

@@ -62,7 +62,7 @@ Lru_simulator::Lru_simulator(std::vector<Lru_config> configs,
 Lru_simulator::List Lru_simulator::make_list(const Lru_config &config) const {
   List list{};
   list.config = config;
-  list.counting = m_counting;
+  list.began = m_events;
   const auto ratio = std::clamp(config.old_pct * BUF_LRU_OLD_RATIO_DIV / 100,
                                 BUF_LRU_OLD_RATIO_MIN, BUF_LRU_OLD_RATIO_MAX);
   list.old_share = static_cast<double>(ratio) / BUF_LRU_OLD_RATIO_DIV;
@@ -369,6 +369,8 @@ void Lru_simulator::read_in(List &list, uint32_t added, uint32_t hash) {
     list.sampled_reads++;
     list.reads[group] += m_weight;
     list.deviation[group] += std::sqrt(1 - m_rate) * m_weight;
+  } else {
+    list.unproved += m_weight;
   }
   node(list, added).in_list = true;
   row(added)->page.lists++;
@@ -401,6 +403,7 @@ void Lru_simulator::touch(List &list, uint32_t touched) {
 void Lru_simulator::read(uint64_t page, uint32_t hash, uint64_t now_ms) {
   m_now_ms = std::max(m_now_ms, now_ms);
   if (hash >= m_threshold || m_lists.empty()) return;
+  m_events += m_weight;
   const auto i = find_or_add(page, hash);
   if (i == NONE || row(i)->page.lists == m_lists.size()) return;
   for (auto &list : m_lists) {
@@ -428,6 +431,7 @@ void Lru_simulator::create(uint64_t page, uint32_t hash, uint64_t now_ms) {
 void Lru_simulator::access(uint64_t page, uint32_t hash, uint64_t now_ms) {
   m_now_ms = std::max(m_now_ms, now_ms);
   if (hash >= m_threshold || m_lists.empty()) return;
+  m_events += m_weight;
   const auto i = find_or_add(page, hash);
   if (i == NONE) return;
   for (auto &list : m_lists) {
@@ -503,7 +507,7 @@ double Lru_simulator::slope(const List &list) const {
   for (const auto &other : m_lists) {
     if (other.config.old_pct != list.config.old_pct ||
         other.config.old_time_ms != list.config.old_time_ms ||
-        other.counting != list.counting || other.config.pages == 0) {
+        !other.evicting || other.began >= m_events) {
       continue;
     }
     const auto pages = other.config.pages;
@@ -521,8 +525,11 @@ double Lru_simulator::slope(const List &list) const {
     if (other == nullptr) continue;
     const auto ratio = static_cast<double>(other->config.pages) /
                        static_cast<double>(list.config.pages);
-    sum +=
-        std::abs((total_reads(*other) - total_reads(list)) / std::log(ratio));
+    /* They may have begun to count at different times. */
+    const auto length = m_events - list.began;
+    const auto others =
+        total_reads(*other) / (m_events - other->began) * length;
+    sum += std::abs((others - total_reads(list)) / std::log(ratio));
     n++;
   }
   return n == 0 ? -1 : sum / n;
@@ -559,19 +566,23 @@ Lru_estimate Lru_simulator::estimate(size_t config) const {
       std::sqrt(squares * GROUPS / (GROUPS - 1)) + error_of_length(list);
   result.reads_variance = error * error;
   result.sampled_reads = list.sampled_reads;
+  result.unproved = list.unproved;
   result.filled = std::min(1.0, static_cast<double>(list.len) / list.capacity);
   result.evicting = list.evicting;
   return result;
 }
 
 void Lru_simulator::restart_counting() {
-  m_counting++;
-  for (auto &list : m_lists) {
-    list.counting = m_counting;
-    list.sampled_reads = 0;
-    list.reads.fill(0);
-    list.deviation.fill(0);
-  }
+  for (size_t i = 0; i < m_lists.size(); i++) restart_counting(i);
+}
+
+void Lru_simulator::restart_counting(size_t config) {
+  auto &list = m_lists[config];
+  list.began = m_events;
+  list.sampled_reads = 0;
+  list.unproved = 0;
+  list.reads.fill(0);
+  list.deviation.fill(0);
 }
 
 void Lru_simulator::update_configs(std::vector<Lru_config> configs) {
@@ -603,7 +614,7 @@ void Lru_simulator::update_configs(std::vector<Lru_config> configs) {
   Lru_simulator next({}, m_memory);
   next.m_threshold = m_threshold;
   next.m_now_ms = m_now_ms;
-  next.m_counting = m_counting + 1;
+  next.m_events = m_events;
   next.m_lists.reserve(configs.size());
   for (size_t i = 0; i < configs.size(); i++) {
     next.m_lists.push_back(origins[i] == FRESH ? next.make_list(configs[i])

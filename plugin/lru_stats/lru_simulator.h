@@ -85,12 +85,16 @@ struct Lru_estimate {
     the groups' totals is measured. It takes some hundred pages to mean much.
   - If by chance more pages are sampled than should be, or busier ones, each
     has less room. How much that matters is taken from the simulated pools of
-    the next sizes with the same variables that have counted as long, if there
-    are any. Near a size where the pages in use just fit, this part is large.
-  They are added up because the same pages cause both. */
+    the next sizes with the same variables that were full, if there are any.
+  Near a size where the pages in use just fit, this part is large. They are
+  added up because the same pages cause both. */
   double reads_variance;
   /** How many reads that was in the sample. */
   uint64_t sampled_reads;
+  /** What would have been read but for the list having had room: it is not
+  known if a warm pool would have had these pages. So many reads there are at
+  most that `reads` does not have. */
+  double unproved;
   /** Length of the list by its capacity, 0 to 1. */
   double filled;
   /** Whether the list was ever full, so that pages were evicted. */
@@ -159,8 +163,9 @@ class Lru_simulator {
   }
   Lru_estimate estimate(size_t config) const;
 
-  /** Counts from zero; the lists stay. */
+  /** Counts from zero, for all pools or for one; the lists stay. */
   void restart_counting();
+  void restart_counting(size_t config);
 
   /** Simulates other pools. A configuration that was there before keeps its
   list and its counts; others start empty, and so have another start of
@@ -234,8 +239,9 @@ class Lru_simulator {
     uint32_t old{NONE};
     uint32_t old_len{0};
     bool evicting{false};
-    /** Lists with the same number have counted for the same time. */
-    uint32_t counting{0};
+    /** m_events when counting began. */
+    double began{0};
+    double unproved{0};
     /** Share of the list that is to be old, a multiple of 1/1024. */
     double old_share;
     /** Evictions after which a young page is moved again, not scaled. */
@@ -297,7 +303,8 @@ class Lru_simulator {
   double m_tolerance{0};
 
   uint64_t m_now_ms{0};
-  uint32_t m_counting{0};
+  /** Reads and accesses so far, sampled or not. */
+  double m_events{0};
 
   /** Rows of one page each, m_stride cells long. */
   std::unique_ptr<Cell[]> m_cells;

@@ -221,6 +221,7 @@ uint16_t enter(const Key &key) {
 
   if (const auto number = find(t, key)) return number;
 
+  if (t.places_used == N_INDEXES && t.retired == 0) return OTHER;
   if (t.retired > 0) {
     for (uint16_t number = N_FIXED; number < N_INDEXES; ++number) {
       auto &place = t.places[number];
@@ -323,7 +324,7 @@ struct Gauges {
 @param[out]  gauges  by number, N_INDEXES of them */
 void look_through_pool(std::vector<Gauges> &gauges) {
   buf_lru_walk([&](buf_page_t &page) {
-    auto &g = gauges[buf_lru_index_of(&page)];
+    auto &g = gauges[buf_lru_index_of(&page, false)];
     ++(page.old ? g.old : g.young);
     if (page.is_dirty()) ++g.dirty;
   });
@@ -409,12 +410,15 @@ const char *or_null(const std::string &name) {
 
 }  // namespace
 
-uint16_t buf_lru_index_of(const buf_page_t *bpage) {
+uint16_t buf_lru_index_of(const buf_page_t *bpage, bool fixed) {
   const auto known = bpage->lru_history.index();
   if (known != 0 && known != Buf_lru_history::NEW) return known;
 
   /* Who creates a page keeps it buffer-fixed until its header is written. */
-  if (known == Buf_lru_history::NEW && bpage->buf_fix_count != 0) return OTHER;
+  if (known == Buf_lru_history::NEW &&
+      bpage->buf_fix_count > (fixed ? 1U : 0U)) {
+    return OTHER;
+  }
 
   /* Others may wait for this page already, and its frame have what was in it
   before. */
@@ -539,9 +543,7 @@ bool buf_lru_index_read(bool (*row)(void *context,
 }
 
 void buf_lru_index_reclaim() try {
-  const std::lock_guard<std::mutex> guard(reader_mutex);
-
-  const auto t = table.load(std::memory_order_relaxed);
+  const auto t = table.load(std::memory_order_acquire);
   if (t == nullptr) return;
   {
     const std::lock_guard<std::mutex> table_guard(table_mutex);
@@ -549,6 +551,14 @@ void buf_lru_index_reclaim() try {
     DBUG_EXECUTE_IF("lru_index_reclaim", full = 0;);
     if (t->places_used < full) return;
   }
+
+  /* Who reads looks through the pool for a while; there is another time. So
+  there is when all that could be done last time was nothing. */
+  const std::unique_lock<std::mutex> guard(reader_mutex, std::try_to_lock);
+  if (!guard.owns_lock()) return;
+  static unsigned in_vain = 0;
+  if (in_vain > 0 && ++in_vain < 30) return;
+  in_vain = 1;
 
   std::vector<Gauges> gauges(N_INDEXES);
   look_through_pool(gauges);
@@ -570,6 +580,7 @@ void buf_lru_index_reclaim() try {
       place.state = State::retired;
       ++t->retired;
       unlink(*t, number);
+      in_vain = 0;
     } else if (place.state == State::retired) {
       --t->retired;
       for (size_t c = 0; c < N_COUNTERS; ++c) {

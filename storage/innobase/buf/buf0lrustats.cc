@@ -309,7 +309,7 @@ class Eviction {
         m_pool_id(bpage->buf_pool_index),
         m_page(buf_lru_trace_page(bpage->id)),
         m_index(buf_lru_index_on.load(std::memory_order_relaxed)
-                    ? buf_lru_index_of(bpage)
+                    ? buf_lru_index_of(bpage, false)
                     : 0) {}
 
   /** Counts it. In the reverse order of read_since_start(). */
@@ -418,7 +418,7 @@ void buf_lru_hook_not_made_young(const buf_page_t *bpage) {
     add(counters_of(buf_pool_from_bpage(bpage)).not_made_young_first);
   }
   if (buf_lru_index_on.load(std::memory_order_relaxed)) {
-    buf_lru_index_count(buf_lru_index_of(bpage),
+    buf_lru_index_count(buf_lru_index_of(bpage, true),
                         Lru_index_counter::not_made_young);
   }
 }
@@ -433,7 +433,8 @@ void buf_lru_hook_make_young(buf_page_t *bpage) {
   bpage->lru_history.note_young();
 
   if (buf_lru_index_on.load(std::memory_order_relaxed)) {
-    buf_lru_index_count(buf_lru_index_of(bpage), Lru_index_counter::made_young);
+    buf_lru_index_count(buf_lru_index_of(bpage, true),
+                        Lru_index_counter::made_young);
   }
   const auto page = buf_lru_trace_page(bpage->id);
   if (bpage->lru_history.sampled() && buf_lru_trace_takes(page)) {

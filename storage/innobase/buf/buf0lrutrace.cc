@@ -138,7 +138,8 @@ using Rings = std::array<Ring, N_RINGS>;
 may be about to record something at any time. */
 std::atomic<Rings *> rings{nullptr};
 
-/** Protects changes of the threshold. */
+/** Protects changes of the threshold. Not held while the pool is looked
+through. */
 std::mutex set_mutex;
 
 /** The next thread's ring. */
@@ -176,18 +177,21 @@ void buf_lru_trace(innodb_lru_event_kind_t kind, uint64_t page, ulint pool_id,
 }
 
 bool buf_lru_trace_set(uint64_t threshold) {
-  const std::lock_guard<std::mutex> guard(set_mutex);
+  uint64_t before;
+  {
+    const std::lock_guard<std::mutex> guard(set_mutex);
 
-  if (threshold != 0 && rings.load(std::memory_order_relaxed) == nullptr) {
-    const auto r = new (std::nothrow) Rings;
-    if (r == nullptr) return false;
-    rings.store(r, std::memory_order_release);
+    if (threshold != 0 && rings.load(std::memory_order_relaxed) == nullptr) {
+      const auto r = new (std::nothrow) Rings;
+      if (r == nullptr) return false;
+      rings.store(r, std::memory_order_release);
+    }
+    before =
+        buf_lru_trace_threshold.exchange(threshold, std::memory_order_relaxed);
   }
 
-  const auto before =
-      buf_lru_trace_threshold.exchange(threshold, std::memory_order_relaxed);
-
-  /* Pages above a lower threshold lose their mark at their next access. */
+  /* Pages above a lower threshold lose their mark at their next access: also
+  those that are marked here while another thread lowers it. */
   if (threshold > before) {
     buf_lru_walk([](buf_page_t &page) {
       if (buf_lru_trace_takes(buf_lru_trace_page(page.id))) {

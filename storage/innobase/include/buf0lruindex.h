@@ -52,9 +52,10 @@ call and keeps it in Buf_lru_history. Takes no InnoDB latch; for an index that
 is new, one mutex that is held for no longer than it takes to enter it.
 @param[in]  bpage  page; its frame can be read: the caller has it buffer-fixed,
 or holds its mutex
+@param[in]  fixed  true if the caller has it buffer-fixed
 @return number, never 0: (other) if the page is still being read or there is no
 room */
-uint16_t buf_lru_index_of(const buf_page_t *bpage);
+uint16_t buf_lru_index_of(const buf_page_t *bpage, bool fixed);
 
 /** The same for a page that the caller has just read, and that nobody else has
 seen, whatever its state says.
