@@ -26,8 +26,9 @@ this program; if not, write to the Free Software Foundation, Inc.,
  pages that are accessed in the old part. A page keeps the number of its place
  in Buf_lru_history, so the frame is looked at once in its life in the pool.
 
- Entering a key takes table_mutex, which is held for some 100 instructions and
- comes after all latches of InnoDB. When no place is left, what is new counts as
+ Entering a key takes table_mutex, which comes after all latches of InnoDB. It
+ is held for some 100 instructions, or for a look at the keys of all places
+ while some are retired, see below. When no place is left, what is new counts as
  "(other)", and reclaim() makes room: a place without a page in the pool is
  first retired, that is taken out of the hash table, so that no page can get its
  number any more, and freed at a later reclaim() that still finds no page with
