@@ -359,6 +359,7 @@ class Validation:
             "warm": measured.warm,
             "gets": measured.gets,
             "pages_read": measured.reads,
+            "measured_with_it_pct": said.get("MEASURED_HIT_PCT"),
             "sampling_rate": said.get("SAMPLING_RATE"),
             "sampled_references": said.get("SAMPLED_REFERENCES"),
             "filled_pct": said.get("FILLED_PCT"),

@@ -6,6 +6,9 @@
 #   point_select_instructions.sh [ROUNDS]     needs make stock, make release,
 #                                             valgrind and sysbench
 #
+# OPTIONS are more options of our server, such as
+# --plugin-load-add=lru_stats.so for the observatory at its defaults.
+#
 # Prints instructions a statement for each round, alternating, and the ratio of
 # the medians with its range. Takes about two minutes a round.
 set -euo pipefail
@@ -39,10 +42,14 @@ start() {
   local preset=$1
   shift
   local objects=$root/build/$preset/obj
+  local -a options=()
+  [ "$preset" = stock ] || read -ra options <<<"${OPTIONS:-}"
   "$@" "$objects/runtime_output_directory/mysqld" --no-defaults --basedir="$objects" \
+    --plugin-dir="$objects/plugin_output_directory" \
     --lc-messages-dir="$objects/share" --datadir="$home/$preset" --user="$(id -un)" \
     --socket="$home/sock" --skip-networking --disable-log-bin --performance-schema=OFF \
     --innodb-buffer-pool-size=64M --innodb-stats-persistent=OFF --log-error="$home/$preset.log" \
+    "${options[@]}" \
     >>"$home/$preset.out" 2>&1 &
   server_pid=$!
   until "$root/build/release/obj/runtime_output_directory/mysql" --no-defaults \

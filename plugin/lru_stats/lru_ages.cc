@@ -30,6 +30,7 @@ namespace lru_stats {
 uint16_t Lru_ages::take(const innodb_lru_event_t &event, double weight,
                         uint64_t window) {
   const auto found = m_pages.find(event.page);
+  const auto now_ms = event.time_us / 1000;
 
   switch (event.kind) {
     case INNODB_LRU_EVENT_READ: {
@@ -40,14 +41,14 @@ uint16_t Lru_ages::take(const innodb_lru_event_t &event, double weight,
         read_again = page.index;
       }
       page = {};
-      page.read_ms = page.seen_ms = event.time_ms;
+      page.read_ms = page.seen_ms = now_ms;
       return read_again;
     }
 
     case INNODB_LRU_EVENT_CREATE: {
       auto &page = m_pages[event.page];
       page = {};
-      page.seen_ms = event.time_ms;
+      page.seen_ms = now_ms;
       page.young = true;
       return 0;
     }
@@ -57,9 +58,9 @@ uint16_t Lru_ages::take(const innodb_lru_event_t &event, double weight,
       when it was read or first accessed. */
       if (found == m_pages.end()) return 0;
       auto &page = found->second;
-      page.seen_ms = event.time_ms;
+      page.seen_ms = now_ms;
       if (page.accessed_ms == 0) {
-        page.accessed_ms = event.time_ms;
+        page.accessed_ms = now_ms;
       } else if (!page.touched_again && !page.young) {
         page.touched_again = true;
         add(event, TOUCHED_AGAIN, page.accessed_ms, weight);
@@ -81,7 +82,7 @@ uint16_t Lru_ages::take(const innodb_lru_event_t &event, double weight,
       auto &page = found == m_pages.end() ? m_pages[event.page] : found->second;
       if (page.read_ms != 0) add(event, EVICTED, page.read_ms, weight);
       page = {};
-      page.evicted_ms = page.seen_ms = event.time_ms;
+      page.evicted_ms = page.seen_ms = now_ms;
       page.eviction = ++m_evictions;
       page.index = event.index;
       m_ghosts.emplace_back(m_evictions, event.page);
@@ -114,7 +115,8 @@ void Lru_ages::forget_silent() {
 
 void Lru_ages::add(const innodb_lru_event_t &event, Interval interval,
                    uint64_t from_ms, double weight) {
-  const auto ms = event.time_ms > from_ms ? event.time_ms - from_ms : 0;
+  const auto now_ms = event.time_us / 1000;
+  const auto ms = now_ms > from_ms ? now_ms - from_ms : 0;
   unsigned number = 0;
   while (number < N_BUCKETS - 1 && ms >= low_ms(number + 1)) ++number;
 

@@ -68,7 +68,7 @@ class Lru_ages {
   };
 
   /** Takes an event.
-  @param[in]  event   event of a sampled page; time_ms does not go back by more
+  @param[in]  event   event of a sampled page; time_us does not go back by more
                       than the events of two threads may be swapped
   @param[in]  weight  pages that a sampled one stands for
   @param[in]  window  evictions of sampled pages after which one is forgotten

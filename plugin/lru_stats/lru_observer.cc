@@ -76,10 +76,6 @@ constexpr size_t MOST_AGES = 65536;
 /** Batches without a pause. */
 constexpr int MOST_BATCHES = 4;
 
-/** Share of the pool by which the length of the full list may change, as free
-pages come and go, before the simulation follows. */
-constexpr double TOLERANCE = 0.05;
-
 /** How long the evidence of a list that has room is collected, the first time
 and from then on. */
 constexpr std::chrono::seconds FIRST_WINDOW{10};
@@ -100,12 +96,20 @@ constexpr uint32_t PCTS[] = {5, 37, 95};
 /** innodb_old_blocks_time that are always simulated. */
 constexpr uint32_t TIMES[] = {0, 1000};
 
+/** Reads of the server that were of sampled pages. */
+struct Sampled_reads {
+  uint64_t n{0};
+  /** Each counted as as many as it stood for. */
+  double weighted{0};
+};
+
 /** From when on a configuration is counted. */
 struct Baseline {
   bool set{false};
   uint64_t gets{0};
   uint64_t reads{0};
   uint64_t references{0};
+  Sampled_reads sampled;
   Clock::time_point when;
 };
 
@@ -159,12 +163,8 @@ uint64_t whatif_memory = uint64_t{16} << 20;
 std::vector<uint32_t> whatif_times;
 bool whatif_on = false;
 uint64_t references = 0;
+Sampled_reads sampled_reads;
 int64_t whatif_since = 0;
-/** Pages of the pool that are not in the list when it is full. To see when it
-is: for how many seconds about as many pages have been free, and how many. */
-uint64_t outside = 0;
-unsigned stable = 0;
-uint64_t free_then = 0;
 
 /** One for what INNODB_LRU_AGE_HISTOGRAM shows, one for pages read again: each
 part may be switched on when it likes. */
@@ -200,9 +200,7 @@ std::vector<Setting> wanted_settings() {
     s.time_ms = time_ms;
     s.running = size == 1 && pct == pool.old_blocks_pct &&
                 time_ms == pool.old_blocks_time_ms;
-    /* A larger pool has as many free pages, a smaller one fewer. */
-    s.config.pages = static_cast<uint64_t>(
-        pages - static_cast<double>(outside) * std::min(size, 1.0));
+    s.config.pages = static_cast<uint64_t>(pages);
     s.config.curr_size = static_cast<uint64_t>(pages);
     s.config.old_pct = pct;
     s.config.old_time_ms = time_ms;
@@ -220,28 +218,20 @@ std::vector<Setting> wanted_settings() {
   return wanted;
 }
 
+/** The simulated lists are as long as the server's is, which goes up and down
+as free pages are taken and made. The caller holds data_mutex. */
+void follow_length() {
+  /* Some pages of a pool are never in the list: hash tables, locks, and free
+  ones that InnoDB keeps ready. How many, is only seen when it is full. */
+  simulator->follow_pool(pool.lru_pages, pool.curr_pages,
+                         pool.free_pages < pool.curr_pages / 5);
+}
+
 /** Brings the simulation in line with the server's settings. The caller holds
 data_mutex. */
 void follow_settings() {
   server()->pool(&pool);
   if (!whatif_on || pool.curr_pages == 0) return;
-
-  /* Some pages of a pool are never in the list: hash tables, locks, and free
-  ones that InnoDB keeps ready. How many, is only seen when it is full. */
-  const auto curr = static_cast<double>(pool.curr_pages);
-  const auto now_outside =
-      pool.curr_pages - std::min(pool.lru_pages, pool.curr_pages);
-  const auto differ = [&](uint64_t x, uint64_t y) {
-    return std::abs(static_cast<double>(x) - static_cast<double>(y)) / curr;
-  };
-  const bool full = static_cast<double>(pool.free_pages) < curr * 0.2;
-  stable = full && differ(pool.free_pages, free_then) < 0.01 ? stable + 1 : 0;
-  if (stable == 0) free_then = pool.free_pages;
-  if (simulator == nullptr) {
-    outside = full ? now_outside : pool.curr_pages / 20;
-  } else if (stable >= 10 && differ(now_outside, outside) > TOLERANCE) {
-    outside = now_outside;
-  }
 
   auto wanted = wanted_settings();
   const bool same = wanted.size() == settings.size() &&
@@ -251,7 +241,10 @@ void follow_settings() {
                                         a.running == b.running &&
                                         a.pool_size == b.pool_size;
                                });
-  if (same && simulator != nullptr) return;
+  if (same && simulator != nullptr) {
+    follow_length();
+    return;
+  }
 
   std::vector<Lru_config> configs;
   for (const auto &s : wanted) configs.push_back(s.config);
@@ -275,6 +268,21 @@ void follow_settings() {
     }
   }
   settings = std::move(wanted);
+  follow_length();
+}
+
+/** By chance the sample has more of the reads than its share, or less. As all
+reads are counted and those of the sample, too, it is known by how much for the
+running configuration, and others have the same pages: a ratio estimator.
+@param[in]  e  measured reads
+@param[in]  s  configuration that they are counted for
+@return factor for what is estimated from the sample, 1 if too little is known
+*/
+double share_of_sample(const Evidence &e, const Setting &s) {
+  const auto n = sampled_reads.n - s.baseline.sampled.n;
+  const auto weighted = sampled_reads.weighted - s.baseline.sampled.weighted;
+  if (n < LEAST_REFERENCES) return 1;
+  return std::clamp(e.measured_reads / weighted, 0.5, 2.0);
 }
 
 /** @return what was seen of a configuration since its baseline */
@@ -286,9 +294,11 @@ Evidence evidence_of(const Setting &s, const Lru_estimate &estimate,
   e.gets = static_cast<double>(now.gets - s.baseline.gets);
   e.measured_reads = static_cast<double>(now.reads - s.baseline.reads);
   e.references = references - s.baseline.references;
+  const auto factor = share_of_sample(e, s);
   /* What is not proved may all be reads, or none. */
-  e.reads = estimate.reads + estimate.unproved;
-  e.error = 2 * std::sqrt(estimate.reads_variance) + estimate.unproved;
+  e.reads = (estimate.reads + estimate.unproved) * factor;
+  e.error =
+      (2 * std::sqrt(estimate.reads_variance) + estimate.unproved) * factor;
   e.sampled_reads = estimate.sampled_reads;
   return e;
 }
@@ -296,8 +306,8 @@ Evidence evidence_of(const Setting &s, const Lru_estimate &estimate,
 /** Begins to count for a configuration. The caller holds data_mutex. */
 void begin(size_t i) {
   simulator->restart_counting(i);
-  settings[i].baseline = {true, pool.gets, pool.reads, references,
-                          Clock::now()};
+  settings[i].baseline = {true,       pool.gets,     pool.reads,
+                          references, sampled_reads, Clock::now()};
 }
 
 /** Notes from when on each configuration counts: from when its list is full. As
@@ -332,6 +342,7 @@ void restart_counting() {
   }
   server()->pool(&pool);
   references = 0;
+  sampled_reads = {};
   note_baselines();
   whatif_since = static_cast<int64_t>(my_micro_time());
 }
@@ -360,17 +371,21 @@ void take(const innodb_lru_event_t &event) {
     switch (event.kind) {
       case INNODB_LRU_EVENT_READ:
         ++references;
-        simulator->read(event.page, hash, event.time_ms);
+        ++sampled_reads.n;
+        sampled_reads.weighted += weight;
+        simulator->read(event.page, hash, event.time_us / 1000);
         break;
       case INNODB_LRU_EVENT_CREATE:
-        simulator->create(event.page, hash, event.time_ms);
+        simulator->create(event.page, hash, event.time_us / 1000);
         break;
       case INNODB_LRU_EVENT_ACCESS:
         ++references;
-        simulator->access(event.page, hash, event.time_ms);
+        simulator->access(event.page, hash, event.time_us / 1000);
+        break;
+      case INNODB_LRU_EVENT_EVICT:
+        simulator->evict(event.page, hash);
         break;
       case INNODB_LRU_EVENT_MADE_YOUNG:
-      case INNODB_LRU_EVENT_EVICT:
         break;
     }
   }
@@ -413,6 +428,7 @@ void forget_whatif() {
   simulator.reset();
   settings.clear();
   references = 0;
+  sampled_reads = {};
 }
 
 /** Takes the events there are, MOST_BATCHES at most.
@@ -428,7 +444,7 @@ bool take_events(std::vector<innodb_lru_event_t> &events,
     /* The rings come one after the other, each in order. */
     for (uint32_t i = 0; i < n; ++i) order[i] = i;
     std::sort(order.begin(), order.begin() + n, [&](uint32_t a, uint32_t b) {
-      return std::tie(events[a].time_ms, a) < std::tie(events[b].time_ms, b);
+      return std::tie(events[a].time_us, a) < std::tie(events[b].time_us, b);
     });
 
     const std::lock_guard<std::mutex> lock(data_mutex);

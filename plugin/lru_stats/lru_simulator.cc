@@ -62,6 +62,7 @@ Lru_simulator::Lru_simulator(std::vector<Lru_config> configs,
 Lru_simulator::List Lru_simulator::make_list(const Lru_config &config) const {
   List list{};
   list.config = config;
+  list.nominal = static_cast<double>(config.pages);
   list.began = m_events;
   const auto ratio = std::clamp(config.old_pct * BUF_LRU_OLD_RATIO_DIV / 100,
                                 BUF_LRU_OLD_RATIO_MIN, BUF_LRU_OLD_RATIO_MAX);
@@ -107,13 +108,17 @@ void Lru_simulator::set_rate() {
       std::max(std::ceil(BUF_LRU_OLD_MIN_LEN * m_rate), 2.0));
   /* With less than half a page it would not come to rest. */
   m_tolerance = std::max(BUF_LRU_OLD_TOLERANCE * m_rate, 0.5);
-  for (auto &list : m_lists) set_capacity(list);
+  set_capacities();
 }
 
-void Lru_simulator::set_capacity(List &list) const {
-  const auto scaled =
-      std::round(static_cast<double>(list.config.pages) * m_rate);
-  list.capacity = static_cast<uint32_t>(std::clamp<double>(scaled, 1, NONE));
+/** Sets the length of the lists. */
+void Lru_simulator::set_capacities() {
+  for (auto &list : m_lists) {
+    const auto scaled = m_follows ? m_in_pool * list.share
+                                  : static_cast<double>(list.nominal) * m_rate;
+    list.capacity =
+        static_cast<uint32_t>(std::clamp<double>(std::round(scaled), 1, NONE));
+  }
 }
 
 /* The hash table of pages. */
@@ -159,17 +164,21 @@ uint32_t Lru_simulator::find_or_add(uint64_t page, uint32_t hash) {
     found = m_rows++;
   }
   auto *cells = row(found);
-  cells[0].page = {page, hash, 0};
+  cells[0].page = {page, hash, 0, 0};
   for (size_t i = 1; i < m_stride; i++) cells[i].node = {};
   m_held++;
   insert_slot(hash, found);
   return found;
 }
 
-/** Frees a row that no list has any more. */
+/** Frees a row that neither a list nor the server's pool has any more. */
 void Lru_simulator::free_if_unused(uint32_t unused) {
+  const auto &page = row(unused)->page;
+  if (page.lists == 0 && !page.in_pool) free_row(unused);
+}
+
+void Lru_simulator::free_row(uint32_t unused) {
   auto &page = row(unused)->page;
-  if (page.lists != 0) return;
 
   auto hole = slot_of(page.hash);
   while (m_slots[hole].row != unused) {
@@ -188,7 +197,7 @@ void Lru_simulator::free_if_unused(uint32_t unused) {
   }
   m_slots[hole].row = NONE;
 
-  page.id = m_free;
+  page = {m_free, 0, 0, 0};
   m_free = unused;
   m_held--;
 }
@@ -345,18 +354,48 @@ void Lru_simulator::drop_from_list(List &list, uint32_t dropped) {
   row(dropped)->page.lists--;
 }
 
+void Lru_simulator::evict_last(List &list) {
+  const auto evicted = list.tail;
+  remove(list, evicted);
+  drop_from_list(list, evicted);
+  free_if_unused(evicted);
+  advance_clock(list);
+  list.evicting = true;
+}
+
 /** Evicts a page if the list is full.
 @return whether pages are evicted from this list */
 bool Lru_simulator::make_room(List &list) {
-  if (list.len >= list.capacity) {
-    const auto evicted = list.tail;
-    remove(list, evicted);
-    drop_from_list(list, evicted);
-    free_if_unused(evicted);
-    advance_clock(list);
-    list.evicting = true;
-  }
+  if (list.len >= list.capacity) evict_last(list);
   return list.evicting;
+}
+
+/** Evicts what is too much in any list. */
+void Lru_simulator::shorten() {
+  for (auto &list : m_lists) {
+    while (list.len > list.capacity) evict_last(list);
+  }
+}
+
+/** Forgets the pages that are said to be in the server's pool, but are in no
+list, not even in one that is much longer. */
+void Lru_simulator::forget_lost() {
+  for (uint32_t i = 0; i < m_rows; i++) {
+    auto &page = row(i)->page;
+    if (page.lists != 0 || !page.in_pool) continue;
+    page.in_pool = 0;
+    m_in_pool--;
+    free_row(i);
+  }
+}
+
+/** The server's pool has a page. */
+void Lru_simulator::note_in_pool(uint32_t there) {
+  auto &page = row(there)->page;
+  if (page.in_pool || !m_followed) return;
+  page.in_pool = 1;
+  m_in_pool++;
+  if (m_follows) set_capacities();
 }
 
 /** Puts a page into a list that does not have it, as one read from disk. */
@@ -405,7 +444,9 @@ void Lru_simulator::read(uint64_t page, uint32_t hash, uint64_t now_ms) {
   if (hash >= m_threshold || m_lists.empty()) return;
   m_events += m_weight;
   const auto i = find_or_add(page, hash);
-  if (i == NONE || row(i)->page.lists == m_lists.size()) return;
+  if (i == NONE) return;
+  note_in_pool(i);
+  if (row(i)->page.lists == m_lists.size()) return;
   for (auto &list : m_lists) {
     if (!node(list, i).in_list) read_in(list, i, hash);
   }
@@ -415,7 +456,9 @@ void Lru_simulator::create(uint64_t page, uint32_t hash, uint64_t now_ms) {
   m_now_ms = std::max(m_now_ms, now_ms);
   if (hash >= m_threshold || m_lists.empty()) return;
   const auto i = find_or_add(page, hash);
-  if (i == NONE || row(i)->page.lists == m_lists.size()) return;
+  if (i == NONE) return;
+  note_in_pool(i);
+  if (row(i)->page.lists == m_lists.size()) return;
   for (auto &list : m_lists) {
     auto &n = node(list, i);
     if (n.in_list) continue;
@@ -434,10 +477,51 @@ void Lru_simulator::access(uint64_t page, uint32_t hash, uint64_t now_ms) {
   m_events += m_weight;
   const auto i = find_or_add(page, hash);
   if (i == NONE) return;
+  note_in_pool(i);
   for (auto &list : m_lists) {
     if (!node(list, i).in_list) read_in(list, i, hash);
     touch(list, i);
   }
+}
+
+void Lru_simulator::evict(uint64_t page, uint32_t hash) {
+  if (hash >= m_threshold || m_lists.empty()) return;
+  m_pool_evicted += m_weight;
+  const auto i = find(page, hash);
+  if (i == NONE || !row(i)->page.in_pool) return;
+  row(i)->page.in_pool = 0;
+  m_in_pool--;
+  free_if_unused(i);
+  if (m_follows) {
+    set_capacities();
+    shorten();
+  }
+}
+
+void Lru_simulator::follow_pool(uint64_t lru_pages, uint64_t curr_pages,
+                                bool full) {
+  const auto lru = static_cast<double>(std::min(lru_pages, curr_pages));
+  const auto curr = static_cast<double>(curr_pages);
+  if (lru < 1) return;
+  /* Who was there when the pool was empty knows all of its pages. */
+  if (!m_followed) m_all_known = lru < curr / 20;
+  m_followed = true;
+
+  for (auto &list : m_lists) {
+    /* A larger pool has as many pages that are not in the list, a smaller one
+    fewer. */
+    const auto size = static_cast<double>(list.config.curr_size) / curr;
+    list.nominal = static_cast<double>(list.config.pages) -
+                   (full ? curr - lru : curr / 20) * std::min(size, 1.0);
+    list.share = list.nominal / lru;
+  }
+  /* Nobody tells of pages that go with their table. */
+  if (full && m_in_pool > lru * m_rate * 1.1) forget_lost();
+  /* What was in the pool before its pages were counted has to be gone. */
+  m_follows = full && (m_all_known || m_pool_evicted >= lru) &&
+              std::abs(m_in_pool / (lru * m_rate) - 1) < 0.25;
+  set_capacities();
+  shorten();
 }
 
 void Lru_simulator::forget(uint64_t page) {
@@ -451,6 +535,9 @@ void Lru_simulator::forget(uint64_t page) {
     drop_from_list(list, i);
     advance_clock(list); /* InnoDB counts these, too */
   }
+  auto &page_row = row(i)->page;
+  if (page_row.in_pool) m_in_pool--;
+  page_row.in_pool = 0;
   free_if_unused(i);
 }
 
@@ -471,8 +558,10 @@ bool Lru_simulator::lower_threshold(uint64_t threshold) {
     drop_from_list(list, dropped);
   };
   for (uint32_t i = 0; i < m_rows; i++) {
-    const auto &page = row(i)->page;
-    if (page.lists == 0 || page.hash < threshold) continue;
+    auto &page = row(i)->page;
+    if (page.hash < threshold) continue;
+    if (page.in_pool) m_in_pool--;
+    page.in_pool = 0;
     for (auto &list : m_lists) {
       if (node(list, i).in_list) drop(list, i);
     }
@@ -615,6 +704,9 @@ void Lru_simulator::update_configs(std::vector<Lru_config> configs) {
   next.m_threshold = m_threshold;
   next.m_now_ms = m_now_ms;
   next.m_events = m_events;
+  next.m_pool_evicted = m_pool_evicted;
+  next.m_followed = m_followed;
+  next.m_all_known = m_all_known;
   next.m_lists.reserve(configs.size());
   for (size_t i = 0; i < configs.size(); i++) {
     next.m_lists.push_back(origins[i] == FRESH ? next.make_list(configs[i])
@@ -636,7 +728,8 @@ void Lru_simulator::update_configs(std::vector<Lru_config> configs) {
 
   std::vector<uint32_t> moved(m_rows, NONE);
   for (uint32_t i = 0; i < m_rows; i++) {
-    if (row(i)->page.lists != 0) moved[i] = next.m_rows++;
+    const auto &page = row(i)->page;
+    if (page.lists != 0 || page.in_pool) moved[i] = next.m_rows++;
   }
   const auto renumber = [&moved](uint32_t i) {
     return i == NONE ? NONE : moved[i];
@@ -658,6 +751,7 @@ void Lru_simulator::update_configs(std::vector<Lru_config> configs) {
     }
   }
   next.m_held = next.m_rows;
+  next.m_in_pool = m_in_pool;
   for (size_t l = 0; l < configs.size(); l++) {
     auto &list = next.m_lists[l];
     list.head = renumber(list.head);

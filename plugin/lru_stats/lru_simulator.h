@@ -35,8 +35,6 @@ this program; if not, write to the Free Software Foundation, Inc.,
  - At a cliff, where the pages in use just fit or just do not, it depends on
    which pages are sampled on what side of it a list ends up.
  - All instances of the pool are simulated as one list.
- - Lists are full, or fill up with the pages that come along. Where InnoDB has a
-   free list, its length is to be subtracted from Lru_config::pages.
  - InnoDB compares 31 bits of freed_page_clock with 32, which errs after 2^31
    evictions. The simulation does not repeat that. */
 
@@ -56,7 +54,8 @@ namespace lru_stats {
 
 /** A pool to be simulated. */
 struct Lru_config {
-  /** Length of the LRU list when the pool is full. */
+  /** Length of the LRU list when the pool is full and has no free pages; see
+  Lru_simulator::follow_pool(). */
   uint64_t pages;
   /** Size of the pool in pages: a quarter of the young part's share of it must
   have been evicted before a young page is moved to the head again. */
@@ -152,6 +151,23 @@ class Lru_simulator {
   Parameters as above. */
   void access(uint64_t page, uint32_t hash, uint64_t now_ms);
 
+  /** The server evicted a page. Parameters as above, without the time. */
+  void evict(uint64_t page, uint32_t hash);
+
+  /** Makes the lists as long as the server's own is at present. Its length goes
+  up and down with the free list, many times a second, and that matters: each
+  time the boundary of the old part moves, pages become young without having
+  been accessed, and others old. And the share of its pages that are in the
+  sample is not just what the hash says. Both are known, as its pages come and
+  go: so the list of what runs gets just as long as there are sampled pages in
+  the pool, and others in proportion. To be called every second and after
+  update_configs(); if it never is, lists have their nominal length.
+  @param[in]  lru_pages   length of the server's list
+  @param[in]  curr_pages  size of its pool in pages
+  @param[in]  full        false if the pool has room, so that its length says
+                          nothing yet */
+  void follow_pool(uint64_t lru_pages, uint64_t curr_pages, bool full);
+
   /** A page left the pool for good, not to make room: its table was dropped,
   for example. */
   void forget(uint64_t page);
@@ -178,7 +194,7 @@ class Lru_simulator {
   anything */
   size_t memory_used() const;
 
-  /** @return how many pages are in at least one list */
+  /** @return how many pages are in a list or in the server's pool */
   size_t pages() const { return m_held; }
 
  private:
@@ -190,8 +206,10 @@ class Lru_simulator {
     /** Its id; of a free row, the number of the next one. */
     uint64_t id;
     uint32_t hash;
-    /** How many lists have it; a row is free when none has. */
-    uint32_t lists;
+    /** How many lists have it, and whether the server's pool does, as far as
+    is known; a row is free when nobody has. */
+    uint32_t lists : 31;
+    uint32_t in_pool : 1;
   };
 
   /** A page in one of the lists. `prev` is nearer to the head. */
@@ -231,6 +249,9 @@ class Lru_simulator {
     uint32_t cell;
     /** Length at which pages are evicted, scaled. */
     uint32_t capacity;
+    /** The same not scaled, and by pages of the server's list. */
+    double nominal{0};
+    double share{0};
     uint32_t len{0};
     uint32_t head{NONE};
     uint32_t tail{NONE};
@@ -264,13 +285,14 @@ class Lru_simulator {
   List make_list(const Lru_config &config) const;
   void allocate();
   void set_rate();
-  void set_capacity(List &list) const;
 
   size_t slot_of(uint32_t hash) const;
   uint32_t find(uint64_t page, uint32_t hash) const;
   void insert_slot(uint32_t hash, uint32_t row);
   uint32_t find_or_add(uint64_t page, uint32_t hash);
   void free_if_unused(uint32_t row);
+  void free_row(uint32_t row);
+  void forget_lost();
 
   void unlink(List &list, uint32_t row);
   void link_first(List &list, uint32_t row);
@@ -282,7 +304,11 @@ class Lru_simulator {
   void remove(List &list, uint32_t row);
   void add(List &list, uint32_t row, bool old);
   void advance_clock(List &list) const;
+  void evict_last(List &list);
+  void shorten();
   bool make_room(List &list);
+  void note_in_pool(uint32_t row);
+  void set_capacities();
   void read_in(List &list, uint32_t row, uint32_t hash);
   void touch(List &list, uint32_t row);
   void drop_from_list(List &list, uint32_t row);
@@ -301,6 +327,15 @@ class Lru_simulator {
   double m_weight{1};
   uint32_t m_min_len{0};
   double m_tolerance{0};
+
+  /** See follow_pool(): whether it was called, first for an empty pool, and
+  whether the lists follow m_in_pool. */
+  bool m_followed{false};
+  bool m_all_known{false};
+  bool m_follows{false};
+  /** Sampled pages of the server's pool, and how many it has evicted. */
+  uint32_t m_in_pool{0};
+  double m_pool_evicted{0};
 
   uint64_t m_now_ms{0};
   /** Reads and accesses so far, sampled or not. */

@@ -45,10 +45,12 @@ enum Operation : uint32_t {
   CREATE,
   ACCESS,
   FORGET,
+  EVICT,
   LOWER,
   RESTART,
   CONFIGS,
-  PRINT
+  PRINT,
+  FOLLOW
 };
 
 struct Record {
@@ -102,7 +104,7 @@ int main(int argc, char **argv) {
   /* What the server would not send is not part of the time taken. */
   std::vector<Record> records;
   for (Record record; fread(&record, sizeof(record), 1, file) == 1;) {
-    if (record.operation > FORGET ||
+    if (record.operation > EVICT ||
         Lru_simulator::hash(record.page) < threshold) {
       records.push_back(record);
     }
@@ -131,6 +133,12 @@ int main(int argc, char **argv) {
         break;
       case FORGET:
         simulator.forget(page);
+        break;
+      case EVICT:
+        simulator.evict(page, Lru_simulator::hash(page));
+        break;
+      case FOLLOW: /* the time is the size of the pool */
+        simulator.follow_pool(page, ms, 5 * page > 4 * ms);
         break;
       case LOWER:
         simulator.lower_threshold(page);

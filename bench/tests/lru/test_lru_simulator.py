@@ -18,7 +18,7 @@ import pytest
 
 from harness import places
 
-READ, CREATE, ACCESS, FORGET, LOWER, RESTART, CONFIGS, PRINT = range(8)
+READ, CREATE, ACCESS, FORGET, EVICT, LOWER, RESTART, CONFIGS, PRINT, FOLLOW = range(10)
 ALL = 2**32
 RECORD = np.dtype([("page", "<u8"), ("ms", "<u4"), ("operation", "<u4")])
 SPACE = 7 << 32  # pages of the traces are in this tablespace, if in no other
@@ -457,3 +457,47 @@ def test_more_configurations_in_the_same_memory(run: Run) -> None:
     assert max(one["memory"] for one in (few, at_once, many)) <= budget
     assert few["threshold"] > at_once["threshold"] >= many["threshold"]
     assert at_once["configs"][0]["reads"] == few["configs"][0]["reads"] > 0
+
+
+def served(pages: np.ndarray, curr: int, *, kept: int, per_ms: float) -> tuple[Trace, int]:
+    """What a server does that makes `kept` free pages at once whenever it has none, and the reads
+    of its second half."""
+    server = Plain(Config(curr, time=1000, curr_size=curr))
+    server.capacity = 2 * curr  # evicts nothing by itself
+    records: list[tuple[int, int, int]] = []
+    reads = 0
+    for number, page in enumerate((pages.astype(np.uint64) + np.uint64(SPACE)).tolist()):
+        now = 1000 + int(number / per_ms)
+        if page not in server.access_time:
+            if len(server.pages) == curr:
+                for last in server.pages[: -kept - 1 : -1]:
+                    server.leave(last)
+                    records.append((last, now, EVICT))
+            records.append((page, now, READ))
+            reads += number >= len(pages) // 2
+        server.event(ACCESS, page, now)
+        records.append((page, now, ACCESS))
+        if number % 5000 == 0:
+            records.append((len(server.pages), curr, FOLLOW))
+        if number == len(pages) // 2:
+            records.append((0, 0, RESTART))
+    return np.array(records, RECORD), reads
+
+
+@pytest.mark.parametrize("several", [1, 4])
+def test_a_list_is_as_long_as_the_servers(run: Run, several: int) -> None:
+    """The boundary of the old part moves as the list gets longer and shorter, and pages become
+    young by that. A list of constant length, as long as the server's is on average, errs."""
+    curr, kept = 2000, 250
+    rng = np.random.default_rng(9)
+    trace, reads = served(zipfian(rng, 5 * curr, 150_000, 0.8), curr, kept=kept, per_ms=20)
+    (follows,) = run(trace, [Config(curr, curr_size=curr)], threshold=ALL // several)
+    (constant,) = run(
+        trace[trace["operation"] != FOLLOW],
+        [Config(curr - kept // 2, curr_size=curr)],
+        threshold=ALL // several,
+    )
+    error, without = (abs(one["configs"][0]["reads"] / reads - 1) for one in (follows, constant))
+    print(f"reads {reads}, error {error:.4f}, of a constant length {without:.4f}")
+    assert error < (0.01 if several == 1 else 0.05)
+    assert without > 0.1

@@ -57,7 +57,7 @@ that is 80 ms. */
 constexpr size_t RING_SIZE = 8192;
 
 /** Bits of the second word of an event, from the lowest: kind, instance, index,
-time (39 bits of milliseconds are 17 years). */
+time: 39 bits of microseconds, which wrap after six days. */
 constexpr unsigned KIND_BITS = 3;
 constexpr unsigned POOL_BITS = 6;
 constexpr unsigned INDEX_BITS = 16;
@@ -142,6 +142,22 @@ std::atomic<Rings *> rings{nullptr};
 through. */
 std::mutex set_mutex;
 
+uint64_t now_us() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(
+          std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+
+/** @param[in]  time  lower bits of a time that is less than three days from now
+@param[in]  now   in microseconds
+@return all of it */
+uint64_t unwrapped(uint64_t time, uint64_t now) {
+  const auto since =
+      static_cast<int64_t>((now - time) << TIME_SHIFT) >> TIME_SHIFT;
+  return now - static_cast<uint64_t>(since);
+}
+
 /** The next thread's ring. */
 std::atomic<unsigned> next_ring{0};
 thread_local unsigned my_ring = N_RINGS;
@@ -171,7 +187,7 @@ void buf_lru_trace(innodb_lru_event_kind_t kind, uint64_t page, ulint pool_id,
   if (my_ring == N_RINGS) {
     my_ring = next_ring.fetch_add(1, std::memory_order_relaxed) % N_RINGS;
   }
-  (*r)[my_ring].push(page, buf_lru_trace_now_ms() << TIME_SHIFT |
+  (*r)[my_ring].push(page, now_us() << TIME_SHIFT |
                                uint64_t{index} << INDEX_SHIFT |
                                pool_id << KIND_BITS | kind);
 }
@@ -212,6 +228,7 @@ uint32_t buf_lru_trace_drain(innodb_lru_event_t *events, uint32_t max,
   static size_t first = 0;
   ++first;
 
+  const auto now = now_us();
   uint32_t n = 0;
   for (size_t i = 0; i < N_RINGS; ++i) {
     auto &ring = (*r)[(first + i) % N_RINGS];
@@ -220,7 +237,7 @@ uint32_t buf_lru_trace_drain(innodb_lru_event_t *events, uint32_t max,
     while (n < max && ring.pop(page, rest)) {
       auto &event = events[n++];
       event.page = page;
-      event.time_ms = rest >> TIME_SHIFT;
+      event.time_us = unwrapped(rest >> TIME_SHIFT, now);
       event.index = static_cast<uint16_t>(rest >> INDEX_SHIFT);
       event.pool_id = rest >> KIND_BITS & ((1 << POOL_BITS) - 1);
       event.kind =

@@ -158,13 +158,12 @@ enum innodb_lru_event_kind_t : uint8_t {
 };
 
 /** An event. The events of one thread come in their order; those of two threads
-may be swapped if they are less than a drain apart. */
+are to be sorted by their time. */
 struct innodb_lru_event_t {
   /** Tablespace id in the upper 32 bits, page number in the lower. */
   uint64_t page;
-  /** Milliseconds of a clock that only goes forward; it ticks every 10 ms or
-  more often. */
-  uint64_t time_ms;
+  /** Microseconds of the clock that innodb_old_blocks_time is measured with. */
+  uint64_t time_us;
   /** INNODB_LRU_INDEX_... number of the page's index, 0 if it is not known.
   Only in EVICT, and only while indexes are counted. */
   uint16_t index;

@@ -53,7 +53,8 @@ inline bool buf_lru_trace_takes(uint64_t page) {
          buf_lru_trace_threshold.load(std::memory_order_relaxed);
 }
 
-/** @return milliseconds, see innodb_lru_event_t::time_ms */
+/** @return milliseconds of a cheap clock that ticks every 10 ms or more often
+ */
 uint64_t buf_lru_trace_now_ms();
 
 /** Records an event; loses and counts it when nobody has taken out the last
