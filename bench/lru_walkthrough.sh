@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The load behind the walk-through of docs/lru_observatory.md, and its output:
-# point selects whose hot rows fit into the pool, and a report that goes through
-# a smaller table ten times. The report's pages come back later than
-# innodb_old_blocks_time, are made young, and push the hot rows out.
+# point selects on a table that fits into the pool, and a report that goes through
+# three smaller ones, each of them several times. The report's pages are touched
+# again later than innodb_old_blocks_time, are made young, and push the table out.
 #
 #   lru_walkthrough.sh          needs make release and sysbench; five minutes,
 #                               400 MB below BENCH_WORK (build/bench)
@@ -12,9 +12,8 @@ root=$PWD
 objects=$root/build/release/obj
 binaries=$objects/runtime_output_directory
 pool=128 clients=4
-orders=1200000    # rows, 260 MB
-order_lines=200000 # rows, 44 MB: less than the old part of the pool
-passes=10
+orders=400000 # rows, 88 MB
+lines=190000  # rows of each table of the report, 42 MB: less than the old part of the pool
 work=${BENCH_WORK:-$root/build/bench}
 mkdir -p -- "$work"
 home=$(mktemp -d "$work/walkthrough.XXXXXX")
@@ -41,7 +40,7 @@ show() {
 }
 bench() {
   sysbench oltp_point_select --mysql-socket="$socket" --mysql-user=root --mysql-db=shop \
-    --tables=1 --rand-type=pareto --rand-pareto-h=0.02 --threads=$clients "$@"
+    --tables=1 --rand-type=uniform --threads=$clients "$@"
 }
 # Point selects a second, over ten seconds.
 speed() {
@@ -52,11 +51,16 @@ speed() {
   echo $(((after - before) / 10))
 }
 report() {
-  local pass
-  for ((pass = 0; pass < passes; pass++)); do
-    value "SELECT k MOD 10, SUM(LENGTH(c)) FROM shop.order_lines GROUP BY 1" >/dev/null
-    sleep 2
+  local again table pass
+  for again in 1 2; do
+    for table in order_lines payments shipments; do
+      for pass in 1 2 3; do
+        value "SELECT k MOD 10, SUM(LENGTH(c)) FROM shop.$table GROUP BY 1" >/dev/null
+        sleep 1
+      done
+    done
   done
+  : "$again" "$pass"
 }
 
 echo "walk-through: a server, two tables"
@@ -77,15 +81,19 @@ until value 'CREATE DATABASE IF NOT EXISTS shop' 2>/dev/null; do
   sleep 0.2
 done
 client <plugin/lru_stats/lru_report.sql
-bench --table-size=$order_lines --create_secondary=off prepare >/dev/null
-value 'RENAME TABLE shop.sbtest1 TO shop.order_lines'
+for table in order_lines payments shipments; do
+  bench --table-size=$lines --create_secondary=off prepare >/dev/null
+  value "RENAME TABLE shop.sbtest1 TO shop.$table"
+done
 bench --table-size=$orders --create_secondary=off prepare >/dev/null
 bench --table-size=$orders --time=0 run >"$home/sysbench.log" 2>&1 &
 load_pid=$!
 
 echo "walk-through: the shop alone, a minute"
 sleep 60
+value "SET GLOBAL innodb_lru_whatif_old_blocks_times = '5000,20000'"
 value 'SET GLOBAL innodb_lru_stats_reset = ON;
+       SET GLOBAL innodb_lru_whatif_enabled = OFF; SET GLOBAL innodb_lru_whatif_enabled = ON;
        SET GLOBAL innodb_lru_index_stats_enabled = OFF; SET GLOBAL innodb_lru_index_stats_enabled = ON;
        SET GLOBAL innodb_lru_age_histogram_enabled = OFF; SET GLOBAL innodb_lru_age_histogram_enabled = ON'
 echo "point selects a second: $(speed)"
@@ -95,10 +103,9 @@ totals="SELECT SUM(PAGES_EVICTED_OLD), SUM(PAGES_EVICTED_OLD_NEVER_YOUNG),
 show "$totals"
 
 echo "walk-through: the report"
-value "SET GLOBAL innodb_lru_whatif_old_blocks_times = '5000,20000'"
 report &
 report_pid=$!
-sleep 8
+sleep 5
 echo "point selects a second beside it: $(speed)"
 show "$totals"
 wait "$report_pid"
@@ -115,7 +122,7 @@ echo "walk-through: the report again, with the setting changed"
 value 'SET GLOBAL innodb_old_blocks_time = 20000'
 report &
 report_pid=$!
-sleep 8
+sleep 5
 echo "point selects a second beside it: $(speed)"
 wait "$report_pid"
 echo "point selects a second after it: $(speed)"
