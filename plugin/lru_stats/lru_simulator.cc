@@ -559,6 +559,7 @@ bool Lru_simulator::lower_threshold(uint64_t threshold) {
   };
   for (uint32_t i = 0; i < m_rows; i++) {
     auto &page = row(i)->page;
+    if (page.lists == 0 && !page.in_pool) continue; /* free */
     if (page.hash < threshold) continue;
     if (page.in_pool) m_in_pool--;
     page.in_pool = 0;
