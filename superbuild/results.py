@@ -10,7 +10,7 @@ REASON_LINES = 8
 
 
 def reason(failure):
-    """The lines of a result that differ, or the last lines said."""
+    """The lines of a result that differ, or else what it said, from its beginning."""
     lines = [line.strip() for line in (failure.text or "").splitlines() if line.strip()]
     differing = [
         line for line in lines if line[0] in "+-" and not line.startswith(("+++ ", "--- "))

@@ -114,8 +114,8 @@ void Lru_simulator::set_rate() {
 /** Sets the length of the lists. */
 void Lru_simulator::set_capacities() {
   for (auto &list : m_lists) {
-    const auto scaled = m_follows ? m_in_pool * list.share
-                                  : static_cast<double>(list.nominal) * m_rate;
+    const auto scaled =
+        m_follows ? m_in_pool * list.share : list.nominal * m_rate;
     list.capacity =
         static_cast<uint32_t>(std::clamp<double>(std::round(scaled), 1, NONE));
   }
@@ -381,10 +381,9 @@ void Lru_simulator::shorten() {
 list, not even in one that is much longer. */
 void Lru_simulator::forget_lost() {
   for (uint32_t i = 0; i < m_rows; i++) {
-    auto &page = row(i)->page;
+    const auto &page = row(i)->page;
     if (page.lists != 0 || !page.in_pool) continue;
-    page.in_pool = 0;
-    m_in_pool--;
+    note_gone(i);
     free_row(i);
   }
 }
@@ -396,6 +395,13 @@ void Lru_simulator::note_in_pool(uint32_t there) {
   page.in_pool = 1;
   m_in_pool++;
   if (m_follows) set_capacities();
+}
+
+/** The server's pool does not have a page, or it is not sampled any more. */
+void Lru_simulator::note_gone(uint32_t gone) {
+  auto &page = row(gone)->page;
+  if (page.in_pool) m_in_pool--;
+  page.in_pool = 0;
 }
 
 /** Puts a page into a list that does not have it, as one read from disk. */
@@ -489,8 +495,7 @@ void Lru_simulator::evict(uint64_t page, uint32_t hash) {
   m_pool_evicted += m_weight;
   const auto i = find(page, hash);
   if (i == NONE || !row(i)->page.in_pool) return;
-  row(i)->page.in_pool = 0;
-  m_in_pool--;
+  note_gone(i);
   free_if_unused(i);
   if (m_follows) {
     set_capacities();
@@ -535,9 +540,7 @@ void Lru_simulator::forget(uint64_t page) {
     drop_from_list(list, i);
     advance_clock(list); /* InnoDB counts these, too */
   }
-  auto &page_row = row(i)->page;
-  if (page_row.in_pool) m_in_pool--;
-  page_row.in_pool = 0;
+  note_gone(i);
   free_if_unused(i);
 }
 
@@ -558,11 +561,10 @@ bool Lru_simulator::lower_threshold(uint64_t threshold) {
     drop_from_list(list, dropped);
   };
   for (uint32_t i = 0; i < m_rows; i++) {
-    auto &page = row(i)->page;
+    const auto &page = row(i)->page;
     if (page.lists == 0 && !page.in_pool) continue; /* free */
     if (page.hash < threshold) continue;
-    if (page.in_pool) m_in_pool--;
-    page.in_pool = 0;
+    note_gone(i);
     for (auto &list : m_lists) {
       if (node(list, i).in_list) drop(list, i);
     }

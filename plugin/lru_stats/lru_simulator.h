@@ -308,6 +308,7 @@ class Lru_simulator {
   void shorten();
   bool make_room(List &list);
   void note_in_pool(uint32_t row);
+  void note_gone(uint32_t row);
   void set_capacities();
   void read_in(List &list, uint32_t row, uint32_t hash);
   void touch(List &list, uint32_t row);

@@ -47,10 +47,10 @@ SERVICE_TYPE(log_builtins_string) *log_bs = nullptr;
 
 namespace lru_stats {
 
-/* A server without the counters has no innodb_lru_stats_interface_v2(): then
+/* A server without the counters has no innodb_lru_stats_interface_v3(): then
 the library is not even loaded, and INSTALL PLUGIN shows that name. */
 const innodb_lru_stats_interface_t *server() {
-  return innodb_lru_stats_interface_v2();
+  return innodb_lru_stats_interface_v3();
 }
 
 bool check_server() {

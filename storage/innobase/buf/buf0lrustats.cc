@@ -351,7 +351,7 @@ class Eviction {
 
 }  // namespace
 
-const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v2() {
+const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v3() {
   static const innodb_lru_stats_interface_t functions = {
       INNODB_LRU_STATS_VERSION, sizeof(innodb_lru_stats_t),
       lru_stats_instances,      lru_stats_read,

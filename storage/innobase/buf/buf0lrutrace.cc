@@ -172,10 +172,7 @@ uint64_t buf_lru_trace_now_ms() {
   return static_cast<uint64_t>(now.tv_sec) * 1000 +
          static_cast<uint64_t>(now.tv_nsec) / 1000000;
 #else
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(
-          std::chrono::steady_clock::now().time_since_epoch())
-          .count());
+  return now_us() / 1000;
 #endif
 }
 

@@ -24,7 +24,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
  This header is self-contained on purpose. The plugin includes nothing else of
  InnoDB, so it does not depend on the flags InnoDB was compiled with. Whoever
  changes anything in here must raise INNODB_LRU_STATS_VERSION and the number in
- the name of innodb_lru_stats_interface_v2(): a plugin of another version then
+ the name of innodb_lru_stats_interface_v3(): a plugin of another version then
  fails to load with the name of the function it misses. */
 
 #ifndef buf0lrustats_h
@@ -33,7 +33,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <cstdint>
 
 /** Version of everything in this header. */
-constexpr uint32_t INNODB_LRU_STATS_VERSION = 2;
+constexpr uint32_t INNODB_LRU_STATS_VERSION = 3;
 
 /** State and counters of one buffer pool instance.
 
@@ -318,7 +318,7 @@ struct innodb_lru_stats_interface_t {
 
 extern "C" {
 /** @return the interface; never nullptr */
-const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v2();
+const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v3();
 }
 
 #endif /* buf0lrustats_h */
