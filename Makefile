@@ -27,7 +27,7 @@ stop: ## Stop the server that make run left running
 	@demo/stop.sh
 
 .PHONY: test test-long
-test: ## Build the debug preset (PRESET=asan: that one), run our suites and the guard list
+test: ## Build the debug preset (PRESET=asan, PRESET=tsan: that one), run our suites and the guard list
 	@superbuild/plan.sh test $(PRESET)
 	@superbuild/dependencies.sh
 	@$(call build,$(PRESET))
@@ -51,7 +51,7 @@ $(VENV)/complete: bench/requirements.txt
 	@touch $@
 
 MINUTES ?= 30
-stress-ddl: $(VENV)/complete ## DDL of all kinds beside page I/O, rows checked (PRESET=debug, MINUTES=30, KILL=1: kill -9)
+stress-ddl: $(VENV)/complete ## DDL of all kinds beside page I/O, rows checked (PRESET=debug|asan|tsan, MINUTES=30, KILL=1: kill -9)
 	@$(VENV)/bin/python superbuild/stress/ddl.py --preset $(PRESET) --minutes $(MINUTES) $(if $(KILL),--kill)
 
 SERVERS ?= stock sluice
@@ -69,7 +69,7 @@ bench-report: $(VENV)/complete ## Draw the report of a run again (RUN=, the newe
 bench-test: $(VENV)/complete ## Run the tests of the benchmarks (on a server, if one is built)
 	@cd bench && ../$(VENV)/bin/python -m pytest --quiet $(if $(JUNIT),--junitxml=$(JUNIT))
 
-.PHONY: deps release debug asan stock
+.PHONY: deps release debug asan tsan stock
 deps: ## Install the Debian packages that are missing
 	@superbuild/dependencies.sh
 
@@ -79,8 +79,11 @@ release: ## Build what users run (build/release/obj)
 debug: ## Build what the tests run (build/debug/obj)
 	@$(call build,debug)
 
-asan: ## Build with the address and undefined behaviour sanitizers
+asan: ## Build debug with InnoDB and our code under the address and undefined behaviour sanitizers
 	@$(call build,asan)
+
+tsan: ## Build debug with InnoDB and our code under the thread sanitizer
+	@$(call build,tsan)
 
 stock: ## Build unpatched upstream with the release flags, to compare with
 	@$(call build,stock)

@@ -6,7 +6,7 @@
 #
 #   test.sh [TEST ...]    these tests only, as suite.name (default: all)
 #
-# PRESET: debug (default) or asan, the build to test.
+# PRESET: debug (default), asan or tsan, the build to test.
 # MTR_PARALLEL: servers side by side (default twice the cores: tests mostly wait).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -20,7 +20,7 @@ results=$root/build/$preset/results
   exit 1
 }
 sanitize=()
-[ "$preset" != asan ] || sanitize=(--sanitize)
+case $preset in asan | tsan) sanitize=(--sanitize) ;; esac
 
 # A test of ours is suite/SUITE/t/NAME.test; t/NAME.test is in the suite main.
 own_tests() {

@@ -6,7 +6,8 @@
 A server of a preset runs with a tiny buffer pool and few open files. Writers
 change rows in transactions that keep sums, readers scan, and DDL renames,
 rebuilds, truncates, encrypts, exports, imports, exchanges, extends, clones and
-drops what they use. Every so often all rows are checked; every so often the
+drops what they use, while the tables of lru_stats.so are read, and it is
+uninstalled and installed. Every so often all rows are checked; every so often the
 server is killed with SIGKILL, recovers, and all rows are checked.
 
 Each row holds a checksum of itself, each table a fixed number of rows whose
@@ -37,6 +38,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pymysql
+import tsan_reports
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = 6
@@ -56,7 +58,7 @@ EXPECTED = {
 #: Errors of a connection whose server was killed.
 GONE = {2003, 2006, 2013, 2002}
 
-SANITIZER = re.compile(r"AddressSanitizer|ThreadSanitizer|LeakSanitizer|runtime error:")
+SANITIZER = re.compile(r"AddressSanitizer|LeakSanitizer|runtime error:")
 ASSERTION = re.compile(r"Assertion failure|mysqld got signal|\[FATAL\]")
 
 
@@ -128,7 +130,9 @@ class Server:
         began = time.monotonic()
         environment = os.environ | {
             "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=0",
-            "TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1",
+            "UBSAN_OPTIONS": "print_stacktrace=1",
+            # exitcode: reports are judged here, see tsan_reports.py.
+            "TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1:exitcode=0:history_size=4",
         }
         with self.output.open("ab") as output:
             self._process = subprocess.Popen(
@@ -563,6 +567,53 @@ class Ddl:
         shutil.rmtree(target, ignore_errors=True)
 
 
+class Observer:
+    """Reads the tables of lru_stats.so; the first session also changes what it does."""
+
+    PLUGINS = ("STATS", "STATS_SINCE_RESET", "INDEX_STATS", "AGE_HISTOGRAM", "WHATIF")
+    CHANGES = (
+        "lru_stats_reset = ON",
+        "lru_whatif_enabled = OFF",
+        "lru_whatif_enabled = ON",
+        "lru_index_stats_enabled = OFF",
+        "lru_index_stats_enabled = ON",
+        "lru_age_histogram_enabled = OFF",
+        "lru_age_histogram_enabled = ON",
+        "lru_whatif_memory = 1048576",
+        "lru_whatif_memory = DEFAULT",
+        "lru_whatif_old_blocks_times = '10,100'",
+        "old_blocks_time = 0",
+        "old_blocks_time = DEFAULT",
+    )
+    #: It is there already, or is not at the moment.
+    SWITCHED = (1125, 1305, 1109, 1193)
+
+    def __init__(self, number: int) -> None:
+        self._first = number == 0
+
+    def __call__(self, connection: pymysql.Connection, dice: random.Random) -> str:
+        what = dice.randrange(10) if self._first else 9
+        plugin = f"INNODB_LRU_{dice.choice(self.PLUGINS)}"
+        with connection.cursor() as cursor:
+            try:
+                if what == 0:
+                    cursor.execute(f"UNINSTALL PLUGIN {plugin}")
+                    return "uninstall"
+                if what < 4:
+                    cursor.execute(f"INSTALL PLUGIN {plugin} SONAME 'lru_stats.so'")
+                    return "install"
+                if what < 6:
+                    cursor.execute(f"SET GLOBAL innodb_{dice.choice(self.CHANGES)}")
+                    return "set"
+                cursor.execute(f"SELECT * FROM information_schema.{plugin}")
+                cursor.fetchall()
+            except pymysql.Error as error:
+                if error.args[0] not in self.SWITCHED:
+                    raise
+        time.sleep(0.05)
+        return "observe"
+
+
 def run(options: argparse.Namespace, home: Path) -> None:
     server = Server(
         options.preset,
@@ -578,6 +629,7 @@ def run(options: argparse.Namespace, home: Path) -> None:
             "--skip-log-bin",
             "--loose-mysqlx=OFF",
             "--max-connections=100",
+            "--plugin-load-add=lru_stats.so",
             f"--innodb-page-io-fast-path={options.fast_path}",
             *options.mysqld,
         ],
@@ -597,6 +649,7 @@ def run(options: argparse.Namespace, home: Path) -> None:
             ("writer", WRITERS, lambda _: stress.write),
             ("reader", READERS, lambda _: stress.read),
             ("ddl", 4, lambda number: Ddl(server, number)),
+            ("observer", 2, Observer),
         )
         for number in range(count)
         for step in [make(number)]
@@ -652,6 +705,9 @@ def run(options: argparse.Namespace, home: Path) -> None:
     print(f"stress: {checks} checks of all rows, {kills} kills")
     if stress.failure is None and (complaints := server.complaints()):
         stress.failure = Failure("in its log:\n" + "\n".join(complaints[:20]))
+    # Before it raises: what was seen until then may say why.
+    if options.preset == "tsan" and tsan_reports.main([str(server.output)]) and not stress.failure:
+        stress.failure = Failure("ThreadSanitizer complains of our files")
     if stress.failure is not None:
         raise stress.failure
 
