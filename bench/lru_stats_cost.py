@@ -1,0 +1,278 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""What the library lru_stats.so costs: one server under one load, with it and without it in turn.
+
+    make release
+    cd bench && ../build/bench/venv/bin/python lru_stats_cost.py --rounds 12
+
+The plugins are installed and uninstalled beside the load, so both halves of a round have the same
+process, the same memory and the same pool, and are seconds apart: what a machine does to one it
+does to the other as well. Each half settles first, as the library starts with as many pages as it
+may follow and finds its rate in the first seconds; then it is measured. Every other round begins
+with the other half.
+
+Figures of a round, each with the library by without:
+
+    throughput   statements a second
+    cpu          processor time of the server's process for a statement: unlike throughput, time
+                 that others took from this machine is not in it
+
+Loads: `cached-select`, point selects with all data in the pool; `io-select` and `io-update`, data
+of eight times the pool. Printed are the median and an interval for it, which nine in ten repetitions
+should share (bootstrap); the CSV has all rounds, and the rate at which the library sampled.
+
+Takes loads * rounds * 2 * (SETTLE + SECONDS) and a minute for each load: 20 minutes by default.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harness import places, server_definition, settings, sysbench
+from harness.errors import BenchError
+from harness.server import Server
+from harness.settings import Value, size_in_bytes
+
+_ROW_BYTES = 230  #: of a row of sysbench's table on disk, with its secondary index
+_FOREVER = 86400  #: seconds a load is told to run; it is killed when all is measured
+_PLUGINS = (
+    "INNODB_LRU_STATS",
+    "INNODB_LRU_STATS_SINCE_RESET",
+    "INNODB_LRU_INDEX_STATS",
+    "INNODB_LRU_AGE_HISTOGRAM",
+    "INNODB_LRU_WHATIF",
+)
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A load, and how large the pool is beside the data."""
+
+    script: str
+    pool_by_data: float
+
+
+_CASES = {
+    "cached-select": Case("oltp_point_select", 1.5),
+    "io-select": Case("oltp_point_select", 1 / 8),
+    "io-update": Case("oltp_update_non_index", 1 / 8),
+}
+
+
+@dataclass(frozen=True)
+class Count:
+    statements: int
+    cpu: float  #: seconds
+    at: float
+
+
+class Cost:
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        self._common = settings.load(places.SETTINGS, quick=True)
+        # Without the library from the start: it is installed by statements.
+        self._definition = server_definition.load("sluice-plain")
+        home = options.data_dir / self._definition.name
+        self._server = Server(self._definition, home, self._common)
+        self._bytes = size_in_bytes(options.table)
+        self._rows = self._bytes // _ROW_BYTES
+        self.rounds: list[dict[str, Any]] = []  #: what is measured so far
+
+    def run(self) -> None:
+        self._fill()
+        for name in self._options.cases:
+            case = _CASES[name]
+            self._start(round(self._bytes * case.pool_by_data))
+            try:
+                load = sysbench.Load(case.script, 1, self._rows)
+                with sysbench.Running(self._server, load, self._options.clients, _FOREVER):
+                    self._warm_up()
+                    for number in range(self._options.rounds):
+                        self.rounds.append(self._round(name, number))
+                        _say(_line(self.rounds[-1]))
+            finally:
+                self._server.stop()
+
+    def _fill(self) -> None:
+        mark = self._server.home / "complete"
+        wanted = str(self._rows)
+        if mark.is_file() and mark.read_text() == wanted:
+            return
+        _say(f"filling a table of {self._options.table}")
+        self._server.create()
+        self._start(size_in_bytes("256M"))
+        try:
+            sysbench.prepare(
+                self._server, sysbench.Load("oltp_point_select", 1, self._rows), threads=1
+            )
+        finally:
+            self._server.stop()
+        mark.write_text(wanted)
+
+    def _start(self, pool: int) -> None:
+        changed: dict[str, Value] = {
+            "buffer_pool_size": pool,
+            "buffer_pool_instances": 1,
+            "adaptive_hash_index": "off",
+        }
+        self._server.start(changed)
+
+    def _warm_up(self) -> None:
+        """Until the pool is full or all data is in it."""
+        self._server.execute(f"SELECT SUM(LENGTH(c)) FROM {sysbench.DATABASE}.sbtest1")
+        time.sleep(self._options.settle)
+
+    def _round(self, name: str, number: int) -> dict[str, Any]:
+        halves = {}
+        for loaded in (False, True) if number % 2 == 0 else (True, False):
+            self._switch(loaded)
+            time.sleep(self._options.settle)
+            before = self._count()
+            time.sleep(self._options.seconds)
+            after = self._count()
+            statements = after.statements - before.statements
+            if statements == 0:
+                raise BenchError(f"{name}: the load does nothing")
+            half = {
+                "per_second": statements / (after.at - before.at),
+                "cpu_us": 1e6 * (after.cpu - before.cpu) / statements,
+            }
+            if loaded:
+                (row,) = self._server.rows(
+                    "SELECT SAMPLING_RATE AS rate FROM INFORMATION_SCHEMA.INNODB_LRU_WHATIF"
+                    " WHERE IS_RUNNING = 'YES'"
+                )
+                half["sampling_rate"] = float(row["rate"])
+            halves[loaded] = half
+        without, with_ = halves[False], halves[True]
+        return {
+            "load": name,
+            "round": number + 1,
+            "per_second_without": without["per_second"],
+            "per_second_with": with_["per_second"],
+            "throughput": with_["per_second"] / without["per_second"],
+            "cpu_us_without": without["cpu_us"],
+            "cpu_us_with": with_["cpu_us"],
+            "cpu": with_["cpu_us"] / without["cpu_us"],
+            "sampling_rate": with_["sampling_rate"],
+        }
+
+    def _switch(self, loaded: bool) -> None:
+        rows = self._server.rows(
+            "SELECT PLUGIN_NAME AS name FROM INFORMATION_SCHEMA.PLUGINS"
+            " WHERE PLUGIN_LIBRARY = 'lru_stats.so'"
+        )
+        there = {row["name"] for row in rows}
+        for plugin in _PLUGINS:
+            if loaded and plugin not in there:
+                self._server.execute(f"INSTALL PLUGIN {plugin} SONAME 'lru_stats.so'")
+            elif not loaded and plugin in there:
+                self._server.execute(f"UNINSTALL PLUGIN {plugin}")
+
+    def _count(self) -> Count:
+        status = self._server.status("Com_stmt_execute")
+        fields = Path(f"/proc/{self._server.pid}/stat").read_text().rpartition(")")[2].split()
+        ticks = int(fields[11]) + int(fields[12])  # utime, stime
+        return Count(int(status["com_stmt_execute"]), ticks / _TICKS, time.monotonic())
+
+
+def _line(row: dict[str, Any]) -> str:
+    return (
+        f"{row['load']:14} round {row['round']:2}: {row['per_second_without']:9.0f}/s without,"
+        f" {row['per_second_with']:9.0f}/s with, throughput {row['throughput']:.4f},"
+        f" cpu {row['cpu']:.4f}, rate {row['sampling_rate']:.4f}"
+    )
+
+
+def interval(ratios: Sequence[float]) -> tuple[float, float]:
+    """Where nine in ten medians of as many rounds drawn from these lie."""
+    dice = np.random.default_rng(1)
+    drawn = dice.choice(np.asarray(ratios), size=(10000, len(ratios)))
+    low, high = np.percentile(np.median(drawn, axis=1), [5, 95])
+    return float(low), float(high)
+
+
+def summary(frame: pd.DataFrame) -> str:
+    lines = [
+        "",
+        "with the library by without, median of all rounds [interval] (smallest - largest)",
+    ]
+    for name, rounds in frame.groupby("load", sort=False):
+        for figure in ("throughput", "cpu"):
+            ratios = rounds[figure]
+            low, high = interval(ratios)
+            lines.append(
+                f"{name:14} {figure:10} {ratios.median():.4f} [{low:.4f} - {high:.4f}]"
+                f" ({ratios.min():.3f} - {ratios.max():.3f}), {len(ratios)} rounds,"
+                f" rate {rounds['sampling_rate'].median():.4f}"
+            )
+    return "\n".join(lines)
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _case_names(text: str) -> list[str]:
+    names = [name for name in text.split(",") if name]
+    for name in names:
+        if name not in _CASES:
+            raise argparse.ArgumentTypeError(f"no load {name!r}; known: {', '.join(_CASES)}")
+    return names
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description="What the library lru_stats.so costs: with it and without it in turn."
+    )
+    add = parser.add_argument
+    add("--cases", type=_case_names, default=list(_CASES), help=",".join(_CASES))
+    add("--rounds", type=int, default=12, help="of each load")
+    add("--settle", type=float, default=6, help="seconds after each change")
+    add("--seconds", type=float, default=6, help="seconds that are measured then")
+    add("--clients", type=int, default=16, help="threads of sysbench")
+    add("--table", default="512M", help="size of the data")
+    add("--data-dir", type=Path, default=places.DATA / "lru-stats-cost", help="kept between runs")
+    add("--csv", type=Path, help="default: results-<time>.csv in the data directory")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    cost, code = None, 0
+    try:
+        if not shutil.which("sysbench"):
+            raise BenchError("sysbench is missing: apt-get install sysbench")
+        options.data_dir = options.data_dir.resolve()
+        options.data_dir.mkdir(parents=True, exist_ok=True)
+        cost = Cost(options)
+        cost.run()
+    except BenchError as error:
+        print(f"lru_stats_cost: error: {error}", file=sys.stderr)
+        code = 1
+    except KeyboardInterrupt:
+        print("\nlru_stats_cost: stopped; its server is down", file=sys.stderr)
+        code = 130
+    if cost is not None and cost.rounds:
+        frame = pd.DataFrame(cost.rounds)
+        path = options.csv or options.data_dir / f"results-{time.strftime('%Y%m%d-%H%M%S')}.csv"
+        frame.to_csv(path, index=False)
+        _say(summary(frame))
+        _say(f"written to {path}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

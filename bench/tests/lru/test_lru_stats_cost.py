@@ -1,0 +1,47 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""The summary of lru_stats_cost.py, without a server."""
+
+from __future__ import annotations
+
+import argparse
+
+import pandas as pd
+import pytest
+
+import lru_stats_cost
+
+
+def test_the_interval_holds_the_median_and_gets_narrower() -> None:
+    few = [0.97, 0.99, 1.0, 1.01, 1.03]
+    low, high = lru_stats_cost.interval(few)
+    assert 0.97 <= low < 1.0 < high <= 1.03
+    narrow_low, narrow_high = lru_stats_cost.interval(few * 8)
+    assert narrow_high - narrow_low < high - low
+
+
+def test_one_round_has_no_interval() -> None:
+    assert lru_stats_cost.interval([0.99]) == (0.99, 0.99)
+
+
+def test_the_summary_tells_loads_and_figures_apart() -> None:
+    frame = pd.DataFrame(
+        {
+            "load": ["cached-select", "cached-select", "io-update"],
+            "throughput": [0.99, 1.01, 0.5],
+            "cpu": [1.01, 1.03, 2.0],
+            "sampling_rate": [0.25, 0.25, 1.0],
+        }
+    )
+    lines = lru_stats_cost.summary(frame).splitlines()
+    assert [line.split()[:3] for line in lines if line.startswith(("cached", "io"))] == [
+        ["cached-select", "throughput", "1.0000"],
+        ["cached-select", "cpu", "1.0200"],
+        ["io-update", "throughput", "0.5000"],
+        ["io-update", "cpu", "2.0000"],
+    ]
+
+
+def test_an_unknown_load_is_named() -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="'nonsense'.*cached-select"):
+        lru_stats_cost._case_names("nonsense")
