@@ -33,10 +33,11 @@ test: ## Build the debug preset (PRESET=asan, PRESET=tsan: that one), run our su
 	@$(call build,$(PRESET))
 	@PRESET=$(PRESET) superbuild/test.sh
 
-test-long: ## Run the loops that are too long for make test (about two minutes each)
+test-long: ## Run the loops that are too long for make test (two to five minutes each)
 	@superbuild/dependencies.sh
 	@$(call build,$(PRESET))
-	@PRESET=$(PRESET) superbuild/test.sh --big-test binlog_purge_crash.binlog_purge_night lru_flusher.kill_night
+	@PRESET=$(PRESET) superbuild/test.sh --big-test binlog_purge_crash.binlog_purge_night lru_flusher.kill_night \
+	  lru_stats.index_stats_many
 
 .PHONY: stress-gate stress-ddl
 stress-gate: ## Stress the lock-free parts of page I/O alone, under TSAN and ASAN (SECONDS=60 each)

@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
-# Counts the instructions of a cached point select, stock beside ours: what the
-# hot path pays for our patches. Callgrind counts inside dispatch_command() only,
-# so no background thread and no clock is in it.
+# Counts the instructions of a point select, stock beside ours: what the hot path
+# pays for our patches. Callgrind counts inside dispatch_command() only, so no
+# background thread and no clock is in it.
 #
 #   point_select_instructions.sh [ROUNDS]     needs make stock, make release,
 #                                             valgrind and sysbench
 #
 # OPTIONS are more options of our server, such as
 # --plugin-load-add=lru_stats.so for the observatory at its defaults.
+# ROWS (10000) and POOL (64M): with data larger than the pool, most statements
+# read a page, and what they pay for that is counted, too.
 #
-# Prints instructions a statement for each round, alternating, and the ratio of
-# the medians with its range. Takes about two minutes a round.
+# Prints instructions and pages read a statement for each round, alternating, and
+# the ratio of the medians with its range. Takes about two minutes a round.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
 rounds=${1:-5}
-rows=10000 statements=5000
+rows=${ROWS:-10000} pool=${POOL:-64M} statements=5000
 home=$(mktemp -d)
 server_pid=
 finish() {
@@ -33,7 +35,7 @@ done
 
 bench() {
   sysbench --mysql-socket="$home/sock" --mysql-user=root --mysql-db=sbtest --db-ps-mode=disable \
-    --tables=1 --table-size=$rows --threads=1 --rand-type=uniform --rand-seed=1 --time=0 \
+    --tables=1 --table-size="$rows" --threads=1 --rand-type=uniform --rand-seed=1 --time=0 \
     "$@" >>"$home/sysbench.log"
 }
 
@@ -48,7 +50,7 @@ start() {
     --plugin-dir="$objects/plugin_output_directory" \
     --lc-messages-dir="$objects/share" --datadir="$home/$preset" --user="$(id -un)" \
     --socket="$home/sock" --skip-networking --disable-log-bin --performance-schema=OFF \
-    --innodb-buffer-pool-size=64M --innodb-stats-persistent=OFF --log-error="$home/$preset.log" \
+    --innodb-buffer-pool-size="$pool" --innodb-stats-persistent=OFF --log-error="$home/$preset.log" \
     "${options[@]}" \
     >>"$home/$preset.out" 2>&1 &
   server_pid=$!
@@ -68,19 +70,26 @@ stop() {
   server_pid=
 }
 
-# measure PRESET: prints instructions a statement.
+pages_read() {
+  "$root/build/release/obj/runtime_output_directory/mysql" --no-defaults --socket="$home/sock" \
+    --user=root --batch --skip-column-names --execute="SHOW GLOBAL STATUS LIKE 'Innodb_pages_read'" | cut -f2
+}
+
+# measure PRESET: prints instructions and pages read a statement.
 measure() {
-  local preset=$1 totals
+  local preset=$1 totals before after
   start "$preset" valgrind --tool=callgrind --callgrind-out-file="$home/callgrind.out" \
     --toggle-collect='dispatch_command(THD*, COM_DATA const*, enum_server_command)'
   bench --events=1000 oltp_point_select run
+  before=$(pages_read)
   callgrind_control -z "$server_pid" >/dev/null 2>&1
   bench --events=$statements oltp_point_select run
   callgrind_control -d "$server_pid" >/dev/null 2>&1
+  after=$(pages_read)
   stop
   totals=$(sed -nE 's/^totals: ([0-9]+).*/\1/p' "$home/callgrind.out.1")
   rm -f -- "$home"/callgrind.out*
-  echo $((totals / statements))
+  echo "$((totals / statements)) $(awk "BEGIN { printf \"%.3f\", ($after - $before) / $statements }")"
 }
 
 for preset in stock release; do
@@ -93,12 +102,13 @@ for preset in stock release; do
   stop
 done
 
-echo "instructions a cached point select, $statements statements a figure"
-printf '%-8s %10s %10s %9s\n' round stock release ratio
+echo "instructions a point select, and pages it reads; $statements statements a figure"
+printf '%-6s %8s %7s %8s %7s %9s\n' round stock pages release pages ratio
 for ((round = 1; round <= rounds; round++)); do
-  stock=$(measure stock)
-  ours=$(measure release)
-  printf '%-8s %10s %10s %9s\n' "$round" "$stock" "$ours" "$(awk "BEGIN { printf \"%.5f\", $ours / $stock }")"
+  read -r stock stock_pages <<<"$(measure stock)"
+  read -r ours our_pages <<<"$(measure release)"
+  printf '%-6s %8s %7s %8s %7s %9s\n' "$round" "$stock" "$stock_pages" "$ours" "$our_pages" \
+    "$(awk "BEGIN { printf \"%.5f\", $ours / $stock }")"
   echo "$stock $ours" >>"$home/figures"
 done
 median() { cut -d' ' -f"$1" "$home/figures" | sort -n | sed -n "$(((rounds + 1) / 2))p"; }
