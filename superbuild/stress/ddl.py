@@ -67,7 +67,7 @@ SANITIZERS = os.environ | {
     "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=0",
     "UBSAN_OPTIONS": "print_stacktrace=1",
     # exitcode: reports are judged here, see tsan_reports.py.
-    "TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1:exitcode=0:history_size=4",
+    "TSAN_OPTIONS": "halt_on_error=0:exitcode=0:symbolize=0",
 }
 
 
@@ -90,11 +90,11 @@ class Server:
         # The server looks for its keyring beside its binary: a name of its own.
         programs = home / "bin"
         programs.mkdir()
-        self._binary = programs / "mysqld"
+        self.binary = programs / "mysqld"
         try:
-            os.link(binary, self._binary)
+            os.link(binary, self.binary)
         except OSError:
-            shutil.copy2(binary, self._binary)
+            shutil.copy2(binary, self.binary)
         plugins = objects / "plugin_output_directory"
         self.can_encrypt = (plugins / "component_keyring_file.so").is_file()
         if self.can_encrypt:
@@ -105,7 +105,7 @@ class Server:
                 f'{{"path": "{home / "keyring"}", "read_only": false}}', encoding="ascii"
             )
         self._command = [
-            str(self._binary),
+            str(self.binary),
             "--no-defaults",
             f"--basedir={objects}",
             f"--lc-messages-dir={objects / 'share'}",
@@ -711,8 +711,10 @@ def run(options: argparse.Namespace, home: Path) -> None:
     if stress.failure is None and (complaints := server.complaints()):
         stress.failure = Failure("in its log:\n" + "\n".join(complaints[:20]))
     # Before it raises: what was seen until then may say why.
-    if options.preset == "tsan" and tsan_reports.main([str(server.output)]) and not stress.failure:
-        stress.failure = Failure("ThreadSanitizer complains of our files")
+    if options.preset == "tsan":
+        ours = tsan_reports.main(str(server.binary), [str(server.log)])
+        if ours and stress.failure is None:
+            stress.failure = Failure("ThreadSanitizer complains of our files")
     if stress.failure is not None:
         raise stress.failure
 

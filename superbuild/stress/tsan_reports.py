@@ -3,14 +3,15 @@
 # GPLv2, see LICENSE.
 """What ThreadSanitizer says of our files, apart from what it says of upstream's.
 
-    tsan_reports.py FILE ...     output of servers of the preset tsan
+    tsan_reports.py MYSQLD FILE ...     the server of the preset tsan, and its logs
 
 InnoDB reads a good many variables without a latch on purpose, so upstream suppresses all reports
 with `innobase` in a stack (mysql-test/tsan.supp), and with them would go ours. Instead, a data race
 is ours if one of its two accesses is made by a file of ours, in whose own code or in what the
-compiler put into it of the standard library; of another report, if any frame is of a file of ours.
-Ours are the sources that the headers of patches/ name.
+compiler put into it of the standard library, and is not one of _ON_PURPOSE; of another report, if
+any frame is of a file of ours. Ours are the sources that the headers of patches/ name.
 
+The server writes addresses, which is faster by far; llvm-symbolizer tells their lines here.
 Prints a line for each place, ours in full. The exit status is 1 if there is one of ours.
 """
 
@@ -18,6 +19,8 @@ from __future__ import annotations
 
 import collections
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -25,8 +28,24 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 _BEGIN = re.compile(r"WARNING: ThreadSanitizer: (.*?)(?: \(pid=\d+\))?$")
 _ACCESS = re.compile(r"^  (?:Previous )?(?:atomic )?(?:write|read) of size", re.IGNORECASE)
-_FRAME = re.compile(r"^    #\d+ (?P<function>.*?) (?P<file>\S+?):(?P<line>\d+)(?::\d+)? \(")
+_FRAME = re.compile(r"^    #\d+ .*\(mysqld\+(?P<offset>0x[0-9a-f]+)\)")
 _LIBRARY = re.compile(r"/include/c\+\+/|/compiler-rt/|sanitizer")
+
+Frame = tuple[str, str, str]  #: function, file, line
+
+#: Where we read on purpose what others write meanwhile, all of it whole words that are shown or
+#: looked at again; upstream reads the same ones so, in SHOW ENGINE INNODB STATUS and elsewhere.
+_ON_PURPOSE = {
+    ("buf0lrustats.cc", "read_since_start"): "lengths of lists, and upstream's counters",
+    ("buf0lrustats.cc", "uncounted_accesses"): "upstream's counters",
+    ("buf0lrustats.cc", "buf_lru_stats_not_old"): "upstream's counter of evictions",
+    ("buf0lruflush.cc", "evict"): "upstream's counter, read by the status while it is counted up",
+    ("buf0lruwalk.h", "buf_lru_walk"): "a page's state, looked at again under its mutex",
+    ("buf0lruindex.cc", "resolve"): "an index that is being created",
+    # A lambda of look_through_pool() or resolve().
+    ("buf0lruindex.cc", "operator"): "which part a page is in; an index that is being created",
+    ("fil0fast.cc", "read_racy"): "an old size sends the caller the way with the mutex",
+}
 
 
 def own_files() -> set[str]:
@@ -56,53 +75,98 @@ def reports(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
             report.append(line.rstrip())
 
 
-def stacks(report: Iterable[str]) -> Iterator[tuple[bool, list[tuple[str, str, str]]]]:
+def symbols(binary: str, offsets: Iterable[str]) -> dict[str, list[Frame]]:
+    """For each address its frames, what was inlined first."""
+    symbolizer = shutil.which("llvm-symbolizer-19") or shutil.which("llvm-symbolizer")
+    if symbolizer is None:
+        raise SystemExit("tsan_reports: llvm-symbolizer is missing: apt-get install llvm-19")
+    offsets = sorted(set(offsets))
+    command = [symbolizer, f"--obj={binary}", "--output-style=LLVM", "--inlines"]
+    answer = subprocess.run(
+        command, input="\n".join(offsets) + "\n", capture_output=True, text=True, check=True
+    ).stdout
+    found = {}
+    for offset, block in zip(offsets, answer.split("\n\n"), strict=False):
+        lines = block.strip().splitlines()
+        frames = []
+        for function, where in zip(lines[::2], lines[1::2], strict=False):
+            file, line, _column = where.rsplit(":", 2)
+            frames.append((function, file, line))
+        found[offset] = frames
+    return found
+
+
+def stacks(
+    report: Iterable[str], known: dict[str, list[Frame]]
+) -> Iterator[tuple[bool, list[Frame]]]:
     """For each stack of a report: is it that of an access; its frames."""
     access, frames = False, []
     for line in report:
-        frame = _FRAME.match(line)
+        frame = _FRAME.match(line.partition(" (BuildId")[0])
         if frame:
-            frames.append((frame["function"], frame["file"], frame["line"]))
-        else:
+            frames += known[frame["offset"]]
+        elif not line.startswith("    #"):
             if frames:
                 yield access, frames
+            frames = []
             if line.strip():
-                access, frames = bool(_ACCESS.match(line)), []
+                access = bool(_ACCESS.match(line))
     if frames:
         yield access, frames
 
 
-def place(report: list[str], kind: str, own: set[str]) -> tuple[str, bool]:
+def name_of(function: str) -> str:
+    """Without namespace, template arguments and parameters; that of a lambda's function."""
+    function = function.replace("(anonymous namespace)::", "")
+    return re.match(r"[\w~:]*", function).group().rpartition("::")[2]
+
+
+def place(
+    report: list[str], kind: str, own: set[str], known: dict[str, list[Frame]]
+) -> tuple[str, bool]:
     """Where it is, and if that is ours."""
     where, ours = [], False
-    for access, frames in stacks(report):
+    for access, frames in stacks(report, known):
         code = [frame for frame in frames if not _LIBRARY.search(frame[1])] or frames
         if kind == "data race":
             if not access:
                 continue
-            ours = ours or Path(code[0][1]).name in own
+            function, file, _ = code[0]
+            known_one = (Path(file).name, name_of(function)) in _ON_PURPOSE
+            ours = ours or (Path(file).name in own and not known_one)
         else:
             ours = ours or any(Path(frame[1]).name in own for frame in frames)
         function, file, line = code[0]
-        where.append(f"{function.partition('(')[0]} {Path(file).name}:{line}")
+        where.append(f"{name_of(function)} {Path(file).name}:{line}")
     return f"{kind}: " + " | ".join(where[:2]), ours
 
 
-def main(files: list[str]) -> int:
+def main(binary: str, files: list[str]) -> int:
     own = own_files()
-    counts: collections.Counter[tuple[str, bool]] = collections.Counter()
-    first: dict[str, list[str]] = {}
+    found = []
     for name in files:
         with Path(name).open(errors="replace") as lines:
-            for kind, report in reports(lines):
-                key = place(report, kind, own)
-                counts[key] += 1
-                first.setdefault(key[0], report)
+            found += reports(lines)
+    offsets = re.findall(
+        r"\(mysqld\+(0x[0-9a-f]+)\)", "\n".join(line for _, report in found for line in report)
+    )
+    known = symbols(binary, offsets) if offsets else {}
+    counts: collections.Counter[tuple[str, bool]] = collections.Counter()
+    first: dict[str, list[str]] = {}
+    for kind, report in found:
+        key = place(report, kind, own, known)
+        counts[key] += 1
+        first.setdefault(key[0], report)
     upstream = {where: number for (where, ours), number in counts.items() if not ours}
     mine = {where: number for (where, ours), number in counts.items() if ours}
     for where, number in sorted(mine.items()):
         print(f"ours, {number} times: {where}")
-        print("\n".join(first[where]))
+        for line in first[where]:
+            frame = _FRAME.match(line.partition(" (BuildId")[0])
+            for function, file, at in known[frame["offset"]] if frame else ():
+                print(f"    {function} {Path(file).name}:{at}")
+            if not line.startswith("    #"):
+                print(line)
     print(
         f"tsan: {sum(mine.values())} reports of our files, {sum(upstream.values())}"
         f" of upstream's in {len(upstream)} places"
@@ -111,4 +175,6 @@ def main(files: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1], sys.argv[2:]))
