@@ -35,7 +35,7 @@ done
 
 bench() {
   sysbench --mysql-socket="$home/sock" --mysql-user=root --mysql-db=sbtest --db-ps-mode=disable \
-    --tables=1 --table-size="$rows" --threads=1 --rand-type=uniform --rand-seed=1 --time=0 \
+    --tables=1 --table-size="$rows" --threads=1 --rand-type=uniform --time=0 \
     "$@" >>"$home/sysbench.log"
 }
 
@@ -50,7 +50,8 @@ start() {
     --plugin-dir="$objects/plugin_output_directory" \
     --lc-messages-dir="$objects/share" --datadir="$home/$preset" --user="$(id -un)" \
     --socket="$home/sock" --skip-networking --disable-log-bin --performance-schema=OFF \
-    --innodb-buffer-pool-size="$pool" --innodb-stats-persistent=OFF --log-error="$home/$preset.log" \
+    --innodb-buffer-pool-size="$pool" --innodb-buffer-pool-load-at-startup=OFF \
+    --innodb-buffer-pool-dump-at-shutdown=OFF --innodb-stats-persistent=OFF --log-error="$home/$preset.log" \
     "${options[@]}" \
     >>"$home/$preset.out" 2>&1 &
   server_pid=$!
@@ -80,10 +81,10 @@ measure() {
   local preset=$1 totals before after
   start "$preset" valgrind --tool=callgrind --callgrind-out-file="$home/callgrind.out" \
     --toggle-collect='dispatch_command(THD*, COM_DATA const*, enum_server_command)'
-  bench --events=1000 oltp_point_select run
+  bench --rand-seed=1 --events=2000 oltp_point_select run
   before=$(pages_read)
   callgrind_control -z "$server_pid" >/dev/null 2>&1
-  bench --events=$statements oltp_point_select run
+  bench --rand-seed=2 --events=$statements oltp_point_select run
   callgrind_control -d "$server_pid" >/dev/null 2>&1
   after=$(pages_read)
   stop

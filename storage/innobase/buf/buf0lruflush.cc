@@ -167,8 +167,14 @@ void register_instruments() {
 #endif
 }
 
-/** @return true if innodb_lru_scan_depth was given by anybody */
-bool scan_depth_is_set() {
+/** If innodb_lru_scan_depth was given by anybody. The flushers do not ask the
+server for that: its answer takes LOCK_system_variables_hash, and INSTALL PLUGIN
+holds that while it reads pages, which wait for a flusher. */
+std::atomic<bool> scan_depth_is_set{false};
+
+/** To be called before there are flushers.
+@return true if an option or a file of options gave innodb_lru_scan_depth */
+bool scan_depth_is_given() {
   static constexpr char name[] = "innodb_lru_scan_depth";
   enum enum_variable_source source;
   return sysvar_source_svc != nullptr &&
@@ -181,7 +187,7 @@ each other. Asked now and then by one thread, as persisted variables are set
 when InnoDB has started. */
 void note_contradiction() {
   static bool noted = false;
-  if (noted || !srv_lru_flusher || !scan_depth_is_set()) return;
+  if (noted || !srv_lru_flusher || !scan_depth_is_set.load()) return;
   const auto lru = srv_LRU_scan_depth * srv_buf_pool_instances;
   if (lru >= srv_io_capacity / 2 && lru / 2 <= srv_io_capacity) return;
 
@@ -572,8 +578,9 @@ size_t Lru_flusher::depth() {
   if (now - m_depth_checked > std::chrono::seconds{1}) {
     m_depth_checked = now;
     if (m_pool->instance_no == 0) note_contradiction();
-    m_depth = scan_depth_is_set() ? srv_LRU_scan_depth
-                                  : srv_io_capacity / srv_buf_pool_instances;
+    m_depth = scan_depth_is_set.load()
+                  ? srv_LRU_scan_depth
+                  : srv_io_capacity / srv_buf_pool_instances;
   }
   return m_depth;
 }
@@ -1086,6 +1093,7 @@ void Lru_flusher::dismiss_waiters() {
 void buf_lru_flusher_start() {
   ut_a(flushers.load() == nullptr);
   register_instruments();
+  scan_depth_is_set.store(scan_depth_is_given());
   auto *const all = new Flushers;
   for (ulint i = 0; i < srv_buf_pool_instances; ++i) {
     all->push_back(std::make_unique<Lru_flusher>(buf_pool_from_array(i)));
@@ -1103,6 +1111,8 @@ void buf_lru_flusher_stop() {
 }
 
 void buf_lru_flusher_free() { delete flushers.exchange(nullptr); }
+
+void buf_lru_flusher_scan_depth_set() { scan_depth_is_set.store(true); }
 
 void buf_lru_flusher_update() {
   auto *const all = flushers.load(std::memory_order_acquire);

@@ -65,6 +65,10 @@ void buf_lru_flusher_stop();
 uses the buffer pool. */
 void buf_lru_flusher_free();
 
+/** To be called when innodb_lru_scan_depth is set by a statement, or from
+mysqld-auto.cnf: from now on it is obeyed, see buf0lruflush.cc. */
+void buf_lru_flusher_scan_depth_set();
+
 /** To be called when a system variable has changed. */
 void buf_lru_flusher_update();
 
