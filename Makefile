@@ -27,7 +27,7 @@ stop: ## Stop the server that make run left running
 	@demo/stop.sh
 
 .PHONY: test test-long
-test: ## Build the debug preset (PRESET=asan, PRESET=tsan: that one), run our suites and the guard list
+test: ## Build the debug preset (PRESET=asan: that one), run our suites and the guard list
 	@superbuild/plan.sh test $(PRESET)
 	@superbuild/dependencies.sh
 	@$(call build,$(PRESET))
