@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -39,7 +38,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness import places, server_definition, settings, sysbench
+from harness import places, script, server_definition, settings, sysbench
 from harness.errors import BenchError
 from harness.server import Server
 from harness.settings import Value, size_in_bytes
@@ -87,8 +86,8 @@ class Cost:
         home = options.data_dir / self._definition.name
         self._server = Server(self._definition, home, self._common)
         self._bytes = size_in_bytes(options.table)
-        self._rows = self._bytes // _ROW_BYTES
-        self.rounds: list[dict[str, Any]] = []  #: what is measured so far
+        self._table_rows = self._bytes // _ROW_BYTES
+        self.rows: list[dict[str, Any]] = []  #: what is measured so far
 
     def run(self) -> None:
         self._fill()
@@ -96,18 +95,18 @@ class Cost:
             case = _CASES[name]
             self._start(round(self._bytes * case.pool_by_data))
             try:
-                load = sysbench.Load(case.script, 1, self._rows)
+                load = sysbench.Load(case.script, 1, self._table_rows)
                 with sysbench.Running(self._server, load, self._options.clients, _FOREVER):
                     self._warm_up()
                     for number in range(self._options.rounds):
-                        self.rounds.append(self._round(name, number))
-                        _say(_line(self.rounds[-1]))
+                        self.rows.append(self._round(name, number))
+                        _say(_line(self.rows[-1]))
             finally:
                 self._server.stop()
 
     def _fill(self) -> None:
         mark = self._server.home / "complete"
-        wanted = str(self._rows)
+        wanted = str(self._table_rows)
         if mark.is_file() and mark.read_text() == wanted:
             return
         _say(f"filling a table of {self._options.table}")
@@ -115,7 +114,7 @@ class Cost:
         self._start(size_in_bytes("256M"))
         try:
             sysbench.prepare(
-                self._server, sysbench.Load("oltp_point_select", 1, self._rows), threads=1
+                self._server, sysbench.Load("oltp_point_select", 1, self._table_rows), threads=1
             )
         finally:
             self._server.stop()
@@ -250,28 +249,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
-    cost, code = None, 0
-    try:
-        if not shutil.which("sysbench"):
-            raise BenchError("sysbench is missing: apt-get install sysbench")
-        options.data_dir = options.data_dir.resolve()
-        options.data_dir.mkdir(parents=True, exist_ok=True)
-        cost = Cost(options)
-        cost.run()
-    except BenchError as error:
-        print(f"lru_stats_cost: error: {error}", file=sys.stderr)
-        code = 1
-    except KeyboardInterrupt:
-        print("\nlru_stats_cost: stopped; its server is down", file=sys.stderr)
-        code = 130
-    if cost is not None and cost.rounds:
-        frame = pd.DataFrame(cost.rounds)
-        path = options.csv or options.data_dir / f"results-{time.strftime('%Y%m%d-%H%M%S')}.csv"
-        frame.to_csv(path, index=False)
-        _say(summary(frame))
-        _say(f"written to {path}")
-    return code
+    return script.run("lru_stats_cost", _parser().parse_args(arguments), Cost, summary)
 
 
 if __name__ == "__main__":

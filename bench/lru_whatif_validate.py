@@ -36,7 +36,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +46,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness import places, server_definition, settings, sysbench
+from harness import places, script, server_definition, settings, sysbench
 from harness.errors import BenchError
 from harness.server import Server
 from harness.settings import Value, size_in_bytes
@@ -207,6 +206,7 @@ class Validation:
 
     def run(self) -> None:
         data = self._data()
+        _say(_COLUMNS)
         for name in self._options.cases:
             load = _LOADS[name](data)
             predictions: dict[Setting, dict[str, Any]] = {}
@@ -485,30 +485,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
-    validation, code = None, 0
-    try:
-        if not shutil.which("sysbench"):
-            raise BenchError("sysbench is missing: apt-get install sysbench")
-        options.data_dir = options.data_dir.resolve()
-        options.data_dir.mkdir(parents=True, exist_ok=True)
-        validation = Validation(options)
-        _say(_COLUMNS)
-        validation.run()
-    except BenchError as error:
-        print(f"lru_whatif_validate: error: {error}", file=sys.stderr)
-        code = 1
-    except KeyboardInterrupt:
-        print("\nlru_whatif_validate: stopped; its server is down", file=sys.stderr)
-        code = 130
-    if validation is not None and validation.rows:
-        frame = pd.DataFrame(validation.rows)
-        name = f"results-{time.strftime('%Y%m%d-%H%M%S')}.csv"
-        path = options.csv or options.data_dir / name
-        frame.to_csv(path, index=False)
-        _say(summary(frame))
-        _say(f"written to {path}")
-    return code
+    return script.run("lru_whatif_validate", _parser().parse_args(arguments), Validation, summary)
 
 
 if __name__ == "__main__":
