@@ -17,6 +17,16 @@ Figures of a round, each with the library by without:
     cpu          processor time of the server's process for a statement: unlike throughput, time
                  that others took from this machine is not in it
 
+With `--perf` (Debian's package linux-perf) both halves are sampled while they are measured, and it
+is said which share of the server's processor time was spent in the code of the library, of its
+thread and of the hooks that feed it:
+
+    share        with the library, in percent
+    share_idle   the same without it: hooks that count always, or test that there is nothing to do
+
+What the library makes other code lose, in caches for example, is in none of these samples; what a
+noisy machine does between two halves is not, either.
+
 Loads: `cached-select`, point selects with all data in the pool; `io-select` and `io-update`, data
 of eight times the pool. Printed are the median and an interval for it, which nine in ten repetitions
 should share (bootstrap); the CSV has all rounds, and the rate at which the library sampled.
@@ -28,6 +38,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -52,6 +64,8 @@ _PLUGINS = (
     "INNODB_LRU_AGE_HISTOGRAM",
     "INNODB_LRU_WHATIF",
 )
+#: Functions of the server that are there for the library, and callees of theirs.
+_OURS = ("lru_stats::", "buf_lru_hook", "buf_lru_trace", "buf_lru_index")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -95,9 +109,10 @@ class Cost:
             case = _CASES[name]
             self._start(round(self._bytes * case.pool_by_data))
             try:
+                self._warm_up()
                 load = sysbench.Load(case.script, 1, self._table_rows)
                 with sysbench.Running(self._server, load, self._options.clients, _FOREVER):
-                    self._warm_up()
+                    time.sleep(self._options.settle)
                     for number in range(self._options.rounds):
                         self.rows.append(self._round(name, number))
                         _say(_line(self.rows[-1]))
@@ -129,9 +144,9 @@ class Cost:
         self._server.start(changed)
 
     def _warm_up(self) -> None:
-        """Until the pool is full or all data is in it."""
+        """Until the pool is full or all data is in it. Beside updates it would take for ever: a
+        scan has to go back to the rows that were there when it began."""
         self._server.execute(f"SELECT SUM(LENGTH(c)) FROM {sysbench.DATABASE}.sbtest1")
-        time.sleep(self._options.settle)
 
     def _round(self, name: str, number: int) -> dict[str, Any]:
         halves = {}
@@ -139,7 +154,7 @@ class Cost:
             self._switch(loaded)
             time.sleep(self._options.settle)
             before = self._count()
-            time.sleep(self._options.seconds)
+            share = self._measured()
             after = self._count()
             statements = after.statements - before.statements
             if statements == 0:
@@ -148,6 +163,8 @@ class Cost:
                 "per_second": statements / (after.at - before.at),
                 "cpu_us": 1e6 * (after.cpu - before.cpu) / statements,
             }
+            if share is not None:
+                half["share"] = share
             if loaded:
                 (row,) = self._server.rows(
                     "SELECT SAMPLING_RATE AS rate FROM INFORMATION_SCHEMA.INNODB_LRU_WHATIF"
@@ -156,7 +173,7 @@ class Cost:
                 half["sampling_rate"] = float(row["rate"])
             halves[loaded] = half
         without, with_ = halves[False], halves[True]
-        return {
+        result = {
             "load": name,
             "round": number + 1,
             "per_second_without": without["per_second"],
@@ -167,6 +184,34 @@ class Cost:
             "cpu": with_["cpu_us"] / without["cpu_us"],
             "sampling_rate": with_["sampling_rate"],
         }
+        if self._options.perf:
+            result |= {"share": with_["share"], "share_idle": without["share"]}
+        return result
+
+    def _measured(self) -> float | None:
+        """Lets a half go by.
+
+        Returns the share of processor time that is the library's in percent, if it is asked for.
+        """
+        if not self._options.perf:
+            time.sleep(self._options.seconds)
+            return None
+        data = self._server.home / "perf.data"
+        what = ["--event=cpu-clock", "--freq=999", "-g", f"--pid={self._server.pid}"]
+        _perf(
+            [
+                "record",
+                "--quiet",
+                f"--output={data}",
+                *what,
+                "--",
+                "sleep",
+                f"{self._options.seconds}",
+            ]
+        )
+        stacks = _perf(["script", f"--input={data}", "--fields=ip,sym"])
+        data.unlink()
+        return share_of_samples(stacks)
 
     def _switch(self, loaded: bool) -> None:
         rows = self._server.rows(
@@ -187,11 +232,28 @@ class Cost:
         return Count(int(status["com_stmt_execute"]), ticks / _TICKS, time.monotonic())
 
 
+def _perf(arguments: list[str]) -> str:
+    run = subprocess.run(["perf", *arguments], check=False, capture_output=True, text=True)
+    if run.returncode != 0:
+        raise BenchError(f"perf {arguments[0]} failed: {run.stderr.strip()}")
+    return run.stdout
+
+
+def share_of_samples(stacks: str) -> float:
+    """Percent of what `perf script` prints, stacks with empty lines between, that has our code."""
+    samples = [stack for stack in stacks.split("\n\n") if stack.strip()]
+    if not samples:
+        raise BenchError("perf has no samples: may it look at processes here?")
+    ours = sum(any(name in stack for name in _OURS) for stack in samples)
+    return 100 * ours / len(samples)
+
+
 def _line(row: dict[str, Any]) -> str:
+    share = f", share {row['share']:.2f} %" if "share" in row else ""
     return (
         f"{row['load']:14} round {row['round']:2}: {row['per_second_without']:9.0f}/s without,"
         f" {row['per_second_with']:9.0f}/s with, throughput {row['throughput']:.4f},"
-        f" cpu {row['cpu']:.4f}, rate {row['sampling_rate']:.4f}"
+        f" cpu {row['cpu']:.4f}, rate {row['sampling_rate']:.4f}{share}"
     )
 
 
@@ -217,6 +279,12 @@ def summary(frame: pd.DataFrame) -> str:
                 f" ({ratios.min():.3f} - {ratios.max():.3f}), {len(ratios)} rounds,"
                 f" rate {rounds['sampling_rate'].median():.4f}"
             )
+        for figure in ("share", "share_idle"):
+            if figure in rounds:
+                lines.append(
+                    f"{name:14} {figure:10} {rounds[figure].median():.3f} %"
+                    f" ({rounds[figure].min():.2f} - {rounds[figure].max():.2f})"
+                )
     return "\n".join(lines)
 
 
@@ -242,6 +310,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--settle", type=float, default=6, help="seconds after each change")
     add("--seconds", type=float, default=6, help="seconds that are measured then")
     add("--clients", type=int, default=16, help="threads of sysbench")
+    add("--perf", action="store_true", help="which share of processor time is the library's")
     add("--table", default="512M", help="size of the data")
     add("--data-dir", type=Path, default=places.DATA / "lru-stats-cost", help="kept between runs")
     add("--csv", type=Path, help="default: results-<time>.csv in the data directory")
@@ -249,7 +318,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    return script.run("lru_stats_cost", _parser().parse_args(arguments), Cost, summary)
+    options = _parser().parse_args(arguments)
+    if options.perf and shutil.which("perf") is None:
+        print("lru_stats_cost: --perf needs the package linux-perf", file=sys.stderr)
+        return 2
+    return script.run("lru_stats_cost", options, Cost, summary)
 
 
 if __name__ == "__main__":

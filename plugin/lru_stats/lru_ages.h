@@ -88,6 +88,9 @@ class Lru_ages {
   /** @return number of pages followed; each takes some 100 bytes */
   size_t pages() const { return m_pages.size(); }
 
+  /** Measures from zero; pages are followed as before. */
+  void clear_histograms() { m_buckets.fill({}); }
+
   const Bucket &bucket(unsigned pool_id, Interval interval,
                        unsigned number) const {
     return m_buckets[pool_id][interval][number];

@@ -57,14 +57,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/** Pauses between two batches. The server keeps 8192 events a ring. */
+/** Pauses between two batches: after many events, and longest after few. The
+server keeps 8192 events a ring. */
 constexpr std::chrono::milliseconds PAUSE{20};
+constexpr std::chrono::milliseconds LONGEST_PAUSE{60};
+
+/** Fewer events than this, and the next pause is longer. */
+constexpr size_t FEW_EVENTS = 1024;
 
 /** Events of a batch; their memory is allocated once. */
 constexpr size_t BATCH = 32768;
 
 /** Processor time that the thread may use for events: microseconds a second. */
-constexpr double CPU_BUDGET_USEC = 10000;
+constexpr double CPU_BUDGET_USEC = 5000;
 
 /** Pages of the pool that are to be sampled at least, whatever the processor
 time: with less, nothing can be said. */
@@ -166,10 +171,11 @@ uint64_t references = 0;
 Sampled_reads sampled_reads;
 int64_t whatif_since = 0;
 
-/** One for what INNODB_LRU_AGE_HISTOGRAM shows, one for pages read again: each
-part may be switched on when it likes. */
+/** Is there while INNODB_LRU_AGE_HISTOGRAM shows it, or it finds the pages that
+are read again. */
 std::unique_ptr<Lru_ages> ages;
-std::unique_ptr<Lru_ages> ghosts;
+bool ages_on = false;
+bool rereads_on = false;
 int64_t ages_since = 0;
 /** What was not passed on of pages read again, as it was no whole page. */
 double reread_rest = 0;
@@ -353,7 +359,6 @@ void lower_threshold(uint64_t to) {
   threshold = to;
   if (simulator != nullptr) simulator->lower_threshold(to);
   if (ages != nullptr) ages->lower_threshold(to);
-  if (ghosts != nullptr) ghosts->lower_threshold(to);
   /* Not raised, so nothing is looked through. */
   server()->set_trace(to);
 }
@@ -389,26 +394,22 @@ void take(const innodb_lru_event_t &event) {
         break;
     }
   }
-  if (ages != nullptr) ages->take(event, weight, window);
-  if (ghosts != nullptr) {
-    const auto index = ghosts->take(event, weight, window);
-    if (index != 0) {
-      reread_rest += weight;
-      const auto whole = std::floor(reread_rest);
-      reread_rest -= whole;
-      server()->count_index_reread(index, static_cast<uint64_t>(whole));
-    }
+  if (ages == nullptr) return;
+  const auto index = ages->take(event, weight, window);
+  if (rereads_on && index != 0) {
+    reread_rest += weight;
+    const auto whole = std::floor(reread_rest);
+    reread_rest -= whole;
+    server()->count_index_reread(index, static_cast<uint64_t>(whole));
   }
 }
 
 /** Memory is bounded by lowering the threshold. The caller holds data_mutex. */
 void keep_to_memory() {
   if (simulator != nullptr) lower_threshold(simulator->threshold());
-  for (auto *a : {ages.get(), ghosts.get()}) {
-    if (a == nullptr || a->pages() <= MOST_AGES) continue;
-    a->forget_silent();
-    while (a->pages() > MOST_AGES / 4 * 3) lower_threshold(threshold / 2);
-  }
+  if (ages == nullptr || ages->pages() <= MOST_AGES) return;
+  ages->forget_silent();
+  while (ages->pages() > MOST_AGES / 4 * 3) lower_threshold(threshold / 2);
 }
 
 /** @return processor time of this thread in microseconds */
@@ -435,12 +436,16 @@ void forget_whatif() {
 @param[in,out]  events   room for them
 @param[in,out]  order    room for their order
 @param[in,out]  dropped  is added to: events that were lost
+@param[out]     n_events how many there were
 @return false if there are more */
 bool take_events(std::vector<innodb_lru_event_t> &events,
-                 std::vector<uint32_t> &order, uint64_t &dropped) {
+                 std::vector<uint32_t> &order, uint64_t &dropped,
+                 size_t &n_events) {
+  n_events = 0;
   for (int batch = 0; batch < MOST_BATCHES; ++batch) {
     const auto n =
         server()->drain(events.data(), static_cast<uint32_t>(BATCH), &dropped);
+    n_events += n;
     /* The rings come one after the other, each in order. */
     for (uint32_t i = 0; i < n; ++i) order[i] = i;
     std::sort(order.begin(), order.begin() + n, [&](uint32_t a, uint32_t b) {
@@ -471,15 +476,19 @@ void observe() {
   auto second_began = Clock::now();
   double cpu_then = cpu_usec();
   unsigned seconds = 0;
+  auto pause = PAUSE;
 
   for (;;) {
     {
       std::unique_lock<std::mutex> lock(data_mutex);
-      if (wake_up.wait_for(lock, PAUSE, [] { return stop_thread; })) return;
+      if (wake_up.wait_for(lock, pause, [] { return stop_thread; })) return;
     }
 
     uint64_t dropped = 0;
-    const bool all = take_events(events, order, dropped);
+    size_t n_events;
+    const bool all = take_events(events, order, dropped, n_events);
+    pause =
+        n_events < FEW_EVENTS ? std::min(pause + PAUSE, LONGEST_PAUSE) : PAUSE;
 
     bool reclaim = false;
     {
@@ -499,7 +508,7 @@ void observe() {
 
       follow_settings();
       note_baselines();
-      reclaim = ++seconds % 10 == 0 && ghosts != nullptr;
+      reclaim = ++seconds % 10 == 0 && rereads_on;
     }
     if (reclaim) {
       server()->reclaim_indexes();
@@ -525,7 +534,7 @@ static void *run_observer(void *) {
       whatif_on = false;
       forget_whatif();
       ages.reset();
-      ghosts.reset();
+      ages_on = rereads_on = false;
       if (wake_up.wait_for(lock, std::chrono::seconds(1),
                            [] { return stop_thread; })) {
         break;
@@ -596,6 +605,18 @@ bool start_thread() {
   return false;
 }
 
+/** Follows pages for histograms, to find those read again, for both or for
+neither. The caller holds data_mutex. */
+void follow_pages(bool histograms, bool rereads) {
+  if (!histograms && !rereads) {
+    ages.reset();
+  } else if (ages == nullptr) {
+    ages = std::make_unique<Lru_ages>();
+  }
+  ages_on = histograms;
+  rereads_on = rereads;
+}
+
 /** Sets a part up, or forgets it. The caller holds control_mutex. */
 bool set_up(Part part, bool on) try {
   /* Looks through the pool, so not with data_mutex. */
@@ -609,11 +630,12 @@ bool set_up(Part part, bool on) try {
       follow_settings();
       break;
     case Part::AGES:
-      ages = on ? std::make_unique<Lru_ages>() : nullptr;
+      follow_pages(on, rereads_on);
+      if (on) ages->clear_histograms();
       ages_since = static_cast<int64_t>(my_micro_time());
       break;
     case Part::INDEXES:
-      ghosts = on ? std::make_unique<Lru_ages>() : nullptr;
+      follow_pages(ages_on, on);
       reread_rest = 0;
       break;
     case Part::N:
@@ -756,7 +778,7 @@ std::vector<Whatif_row> read_whatif(Whatif_frame &frame) {
 std::vector<Age_row> read_ages(int64_t &since_usec) {
   const std::lock_guard<std::mutex> lock(data_mutex);
   std::vector<Age_row> rows;
-  if (ages == nullptr) return rows;
+  if (!ages_on) return rows;
   since_usec = ages_since;
 
   for (unsigned pool_id = 0; pool_id < Lru_ages::N_POOLS; ++pool_id) {

@@ -108,17 +108,18 @@ void Lru_simulator::set_rate() {
       std::max(std::ceil(BUF_LRU_OLD_MIN_LEN * m_rate), 2.0));
   /* With less than half a page it would not come to rest. */
   m_tolerance = std::max(BUF_LRU_OLD_TOLERANCE * m_rate, 0.5);
-  set_capacities();
+  /* Each page is in the sample with the probability R, so one that is adds
+  (1 - R) / R^2 times its square to the variance; hence the root of it. */
+  m_deviation = std::sqrt(1 - m_rate) * m_weight;
 }
 
-/** Sets the length of the lists. */
-void Lru_simulator::set_capacities() {
-  for (auto &list : m_lists) {
-    const auto scaled =
-        m_follows ? m_in_pool * list.share : list.nominal * m_rate;
-    list.capacity =
-        static_cast<uint32_t>(std::clamp<double>(std::round(scaled), 1, NONE));
-  }
+/** @return length at which pages are evicted, scaled */
+uint32_t Lru_simulator::capacity(const List &list) const {
+  const auto scaled =
+      m_follows ? m_in_pool * list.share : list.nominal * m_rate;
+  /* Nothing that is as large as the sample fits into fewer bits. */
+  return static_cast<uint32_t>(
+      std::clamp<double>(scaled + 0.5, 1, static_cast<double>(NONE)));
 }
 
 /* The hash table of pages. */
@@ -366,14 +367,16 @@ void Lru_simulator::evict_last(List &list) {
 /** Evicts a page if the list is full.
 @return whether pages are evicted from this list */
 bool Lru_simulator::make_room(List &list) {
-  if (list.len >= list.capacity) evict_last(list);
+  if (list.len >= capacity(list)) evict_last(list);
   return list.evicting;
 }
 
 /** Evicts what is too much in any list. */
 void Lru_simulator::shorten() {
+  m_too_long = false;
   for (auto &list : m_lists) {
-    while (list.len > list.capacity) evict_last(list);
+    const auto most = capacity(list);
+    while (list.len > most) evict_last(list);
   }
 }
 
@@ -394,7 +397,6 @@ void Lru_simulator::note_in_pool(uint32_t there) {
   if (page.in_pool || !m_followed) return;
   page.in_pool = 1;
   m_in_pool++;
-  if (m_follows) set_capacities();
 }
 
 /** The server's pool does not have a page, or it is not sampled any more. */
@@ -407,13 +409,11 @@ void Lru_simulator::note_gone(uint32_t gone) {
 /** Puts a page into a list that does not have it, as one read from disk. */
 void Lru_simulator::read_in(List &list, uint32_t added, uint32_t hash) {
   if (make_room(list)) {
-    /* The low bits are not those the threshold looks at. Each page is in the
-    sample with the probability R, so one that is adds (1 - R) / R^2 times its
-    square to the variance; hence the root of it. */
+    /* The low bits are not those the threshold looks at. */
     const auto group = hash % GROUPS;
     list.sampled_reads++;
     list.reads[group] += m_weight;
-    list.deviation[group] += std::sqrt(1 - m_rate) * m_weight;
+    list.deviation[group] += m_deviation;
   } else {
     list.unproved += m_weight;
   }
@@ -448,6 +448,7 @@ void Lru_simulator::touch(List &list, uint32_t touched) {
 void Lru_simulator::read(uint64_t page, uint32_t hash, uint64_t now_ms) {
   m_now_ms = std::max(m_now_ms, now_ms);
   if (hash >= m_threshold || m_lists.empty()) return;
+  if (m_too_long) shorten();
   m_events += m_weight;
   const auto i = find_or_add(page, hash);
   if (i == NONE) return;
@@ -461,6 +462,7 @@ void Lru_simulator::read(uint64_t page, uint32_t hash, uint64_t now_ms) {
 void Lru_simulator::create(uint64_t page, uint32_t hash, uint64_t now_ms) {
   m_now_ms = std::max(m_now_ms, now_ms);
   if (hash >= m_threshold || m_lists.empty()) return;
+  if (m_too_long) shorten();
   const auto i = find_or_add(page, hash);
   if (i == NONE) return;
   note_in_pool(i);
@@ -480,6 +482,7 @@ void Lru_simulator::create(uint64_t page, uint32_t hash, uint64_t now_ms) {
 void Lru_simulator::access(uint64_t page, uint32_t hash, uint64_t now_ms) {
   m_now_ms = std::max(m_now_ms, now_ms);
   if (hash >= m_threshold || m_lists.empty()) return;
+  if (m_too_long) shorten();
   m_events += m_weight;
   const auto i = find_or_add(page, hash);
   if (i == NONE) return;
@@ -497,10 +500,9 @@ void Lru_simulator::evict(uint64_t page, uint32_t hash) {
   if (i == NONE || !row(i)->page.in_pool) return;
   note_gone(i);
   free_if_unused(i);
-  if (m_follows) {
-    set_capacities();
-    shorten();
-  }
+  /* The server evicts many pages at once; nobody sees the lists before the next
+  event that puts a page into one. */
+  m_too_long = m_follows;
 }
 
 void Lru_simulator::follow_pool(uint64_t lru_pages, uint64_t curr_pages,
@@ -525,7 +527,6 @@ void Lru_simulator::follow_pool(uint64_t lru_pages, uint64_t curr_pages,
   /* What was in the pool before its pages were counted has to be gone. */
   m_follows = full && (m_all_known || m_pool_evicted >= lru) &&
               std::abs(m_in_pool / (lru * m_rate) - 1) < 0.25;
-  set_capacities();
   shorten();
 }
 
@@ -571,7 +572,7 @@ bool Lru_simulator::lower_threshold(uint64_t threshold) {
     free_if_unused(i);
   }
   for (auto &list : m_lists) {
-    while (list.len > list.capacity) {
+    for (const auto most = capacity(list); list.len > most;) {
       const auto last = list.tail;
       drop(list, last);
       free_if_unused(last);
@@ -659,7 +660,7 @@ Lru_estimate Lru_simulator::estimate(size_t config) const {
   result.reads_variance = error * error;
   result.sampled_reads = list.sampled_reads;
   result.unproved = list.unproved;
-  result.filled = std::min(1.0, static_cast<double>(list.len) / list.capacity);
+  result.filled = std::min(1.0, static_cast<double>(list.len) / capacity(list));
   result.evicting = list.evicting;
   return result;
 }

@@ -247,9 +247,8 @@ class Lru_simulator {
     Lru_config config;
     /** Which of the nodes of a row is the one of this list, from 1. */
     uint32_t cell;
-    /** Length at which pages are evicted, scaled. */
-    uint32_t capacity;
-    /** The same not scaled, and by pages of the server's list. */
+    /** Length at which pages are evicted, not scaled; and by pages of the
+    server's list. */
     double nominal{0};
     double share{0};
     uint32_t len{0};
@@ -307,9 +306,9 @@ class Lru_simulator {
   void evict_last(List &list);
   void shorten();
   bool make_room(List &list);
+  uint32_t capacity(const List &list) const;
   void note_in_pool(uint32_t row);
   void note_gone(uint32_t row);
-  void set_capacities();
   void read_in(List &list, uint32_t row, uint32_t hash);
   void touch(List &list, uint32_t row);
   void drop_from_list(List &list, uint32_t row);
@@ -328,12 +327,16 @@ class Lru_simulator {
   double m_weight{1};
   uint32_t m_min_len{0};
   double m_tolerance{0};
+  /** Added to List::deviation for a page read. */
+  double m_deviation{0};
 
   /** See follow_pool(): whether it was called, first for an empty pool, and
   whether the lists follow m_in_pool. */
   bool m_followed{false};
   bool m_all_known{false};
   bool m_follows{false};
+  /** Pages have left the server's pool, so lists may have to be shortened. */
+  bool m_too_long{false};
   /** Sampled pages of the server's pool, and how many it has evicted. */
   uint32_t m_in_pool{0};
   double m_pool_evicted{0};
