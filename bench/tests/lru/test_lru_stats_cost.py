@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import lru_stats_cost
+from harness.errors import BenchError
 
 
 def test_the_interval_holds_the_median_and_gets_narrower() -> None:
@@ -45,3 +46,18 @@ def test_the_summary_tells_loads_and_figures_apart() -> None:
 def test_an_unknown_load_is_named() -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="'nonsense'.*cached-select"):
         lru_stats_cost._case_names("nonsense")
+
+
+def test_a_sample_is_ours_wherever_our_function_is_in_its_stack() -> None:
+    stacks = (
+        "    7f01 clock_gettime\n    55d0 buf_lru_trace\n    55d1 buf_read_page\n\n"
+        "    55d2 lru_stats::Lru_simulator::read\n    55d3 start_thread\n\n"
+        "    55d4 btr_cur_search_to_nth_level\n\n"
+        "    55d5 buf_lru_flusher_get_low\n\n"
+    )
+    assert lru_stats_cost.share_of_samples(stacks) == 50
+
+
+def test_no_samples_are_no_figure() -> None:
+    with pytest.raises(BenchError, match="no samples"):
+        lru_stats_cost.share_of_samples("\n\n")

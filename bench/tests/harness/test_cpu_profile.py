@@ -1,0 +1,28 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""What cpu_profile.py makes of stacks, without a server."""
+
+from __future__ import annotations
+
+import cpu_profile
+
+
+def test_the_innermost_function_that_is_known_decides() -> None:
+    stack = ["c0 _raw_spin_unlock_irqrestore", "c1 __x64_sys_pread64", "7f __libc_pread64"]
+    assert (
+        cpu_profile.purpose([*stack, "55 buf_read_page", "55 row_search_mvcc"]) == "reading a page"
+    )
+    assert cpu_profile.purpose(["55 ut_delay", "55 buf_read_page"]) == "spinning"
+    assert cpu_profile.purpose(stack) == "other"
+
+
+def test_shares_add_up_to_all() -> None:
+    found = cpu_profile.shares(
+        "\t55 ut_delay\n\t55 f\n\n\t55 f\n\n\t55 row_upd\n\n\t55 row_upd\n\n"
+    )
+    assert sum(found.values()) == 1
+    assert (found["spinning"], found["rows and B-tree"], found["other"]) == (0.25, 0.5, 0.25)
+
+
+def test_no_stacks_are_no_shares() -> None:
+    assert cpu_profile.shares("") == {}
