@@ -143,7 +143,7 @@ class Profile:
             "sleep",
             f"{self._options.seconds}",
         )
-        stacks = _perf("script", f"--input={data}", "--fields=ip,sym")
+        stacks = _perf("script", "--no-inline", f"--input={data}", "--fields=ip,sym")
         data.unlink()
         return stacks
 

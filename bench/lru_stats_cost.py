@@ -209,7 +209,7 @@ class Cost:
                 f"{self._options.seconds}",
             ]
         )
-        stacks = _perf(["script", f"--input={data}", "--fields=ip,sym"])
+        stacks = _perf(["script", "--no-inline", f"--input={data}", "--fields=ip,sym"])
         data.unlink()
         return share_of_samples(stacks)
 
