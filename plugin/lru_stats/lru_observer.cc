@@ -468,14 +468,22 @@ bool take_events(std::vector<innodb_lru_event_t> &events,
   return false;
 }
 
-/** Halves the sample, unless there would be too little left. The caller holds
-data_mutex. */
-void sample_less() {
+/** Halves the sample, once or more, unless there would be too little left. The
+caller holds data_mutex.
+@param[in]  excess  how many times more was used than may be; a factor of two is
+                    left for the next time, as the first events cost more */
+void sample_less(double excess = 2) {
   double least = LEAST_PAGES;
   DBUG_EXECUTE_IF("lru_observer_loses_events", least = 50;);
-  if (static_cast<double>(pool.lru_pages) * rate() / 2 >= least) {
-    lower_threshold(threshold / 2);
+  auto left = static_cast<double>(pool.lru_pages) * rate() / 2;
+  auto to = threshold;
+  while (left >= least) {
+    to /= 2;
+    left /= 2;
+    excess /= 2;
+    if (excess <= 2) break;
   }
+  lower_threshold(to);
 }
 
 void observe() {
@@ -510,7 +518,9 @@ void observe() {
 
       const auto cpu_now = cpu_usec();
       const auto seconds_since = std::chrono::duration<double>(since).count();
-      if ((cpu_now - cpu_then) / seconds_since > CPU_BUDGET_USEC) sample_less();
+      const auto excess =
+          (cpu_now - cpu_then) / seconds_since / CPU_BUDGET_USEC;
+      if (excess > 1) sample_less(excess);
       cpu_then = cpu_now;
       second_began = Clock::now();
 
