@@ -8,9 +8,9 @@
 Each server runs alone under the same load (updates or point selects by key, uniform, data several
 times the pool); they take turns, and a round has each of them once. Printed are medians over the
 rounds: statements a second, the server's processor time for one of them (utime and stime of its
-process), its context switches for one, and how idle the machine was. Then the same processor time by what
-it was spent for, from samples of all stacks (perf, cpu-clock): the innermost function of a sample
-that is in the table below decides. That needs a server with symbols and frame pointers, which ours
+process), its context switches for one, and how idle the machine was. Then the same processor time
+by what it was spent for, from samples of all stacks (perf, cpu-clock): the innermost function of a
+sample that is in the table below decides. That needs a server with symbols and frame pointers, which ours
 and stock have; of Debian's MariaDB only the first part is shown.
 
 Needs sysbench and perf (Debian's package linux-perf). Fills a table for each server first, which is
@@ -27,6 +27,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ _PURPOSES = {
     "spinning": r"ut_delay",
     "a free page": r"buf_LRU_get_free_block|buf_LRU_scan_and_free|buf_lru_flusher_get",
     "writing pages": r"buf_flush_|buf_do_LRU|dblwr::|Double_write|.*Lru_flusher::|pc_",
-    "reading a page": r"buf_read_page|buf_page_init_for_read|_fil_io|fil_io|Buf_fetch.*::read_page",
+    "reading a page": r"buf_read_|buf_page_init_for_read|Buf_fetch.*::read_page",
     "redo log": r"log_|Log_",
     "rows and B-tree": r"row_|btr_|trx_|lock_|mtr_|que_|buf_page_|Buf_fetch|page_|rec_|upd_",
     "network": r"vio_|net_|my_net|Protocol_classic::|tcp_|sock_|unix_|__sys_(sendto|recvfrom)|do_poll",
@@ -108,10 +109,12 @@ class Profile:
             with sysbench.Running(server, self._load, self._options.clients, 86400):
                 time.sleep(self._options.settle)
                 before = _Counts(server)
-                stacks = self._sampled(server)
+                self._sample(server)
                 after = _Counts(server)
         finally:
             server.stop()
+        # Only now: it takes a processor for seconds.
+        stacks = self._stacks(server)
         n = after.statements - before.statements
         if n == 0:
             raise BenchError(f"{server.name}: the load does nothing")
@@ -127,23 +130,18 @@ class Profile:
             row[name] = share * total
         return row
 
-    def _sampled(self, server: Server) -> str:
-        """Lets the load run, and returns what perf saw of it: stacks, empty lines between."""
-        if server.name not in self._options.with_stacks:
-            time.sleep(self._options.seconds)
-            return ""
-        data = server.home / "perf.data"
+    def _sample(self, server: Server) -> None:
+        """Lets the load run, while perf looks."""
         what = ["--event=cpu-clock", "--freq=499", "-g", f"--pid={server.pid}"]
-        _perf(
-            "record",
-            "--quiet",
-            f"--output={data}",
-            *what,
-            "--",
-            "sleep",
-            f"{self._options.seconds}",
-        )
-        stacks = _perf("script", "--no-inline", f"--input={data}", "--fields=ip,sym")
+        where = f"--output={server.home / 'perf.data'}"
+        _perf("record", "--quiet", where, *what, "--", "sleep", f"{self._options.seconds}")
+
+    def _stacks(self, server: Server) -> str:
+        """What it saw: stacks, empty lines between. Nothing of a server without symbols."""
+        data = server.home / "perf.data"
+        stacks = ""
+        if server.name in self._options.with_stacks:
+            stacks = _perf("script", "--no-inline", f"--input={data}", "--fields=ip,sym")
         data.unlink()
         return stacks
 
@@ -157,9 +155,10 @@ class _Counts:
         self.user, self.system = int(fields[11]) / _TICKS, int(fields[12]) / _TICKS
         self.switches = 0
         for task in Path(f"/proc/{server.pid}/task").iterdir():
-            for line in (task / "status").read_text().splitlines():
-                if "ctxt_switches" in line:
-                    self.switches += int(line.split()[1])
+            with suppress(OSError):  # it has just ended
+                for line in (task / "status").read_text().splitlines():
+                    if "ctxt_switches" in line:
+                        self.switches += int(line.split()[1])
         machine = [int(f) for f in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
         self.idle, self.all = machine[3] + machine[4], sum(machine)
         self.at = time.monotonic()

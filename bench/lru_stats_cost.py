@@ -100,6 +100,7 @@ class Cost:
         home = options.data_dir / self._definition.name
         self._server = Server(self._definition, home, self._common)
         self._bytes = size_in_bytes(options.table)
+        self._samples = home / "perf.data"
         self._table_rows = self._bytes // _ROW_BYTES
         self.rows: list[dict[str, Any]] = []  #: what is measured so far
 
@@ -154,8 +155,9 @@ class Cost:
             self._switch(loaded)
             time.sleep(self._options.settle)
             before = self._count()
-            share = self._measured()
+            self._measure()
             after = self._count()
+            share = self._share()
             statements = after.statements - before.statements
             if statements == 0:
                 raise BenchError(f"{name}: the load does nothing")
@@ -188,29 +190,21 @@ class Cost:
             result |= {"share": with_["share"], "share_idle": without["share"]}
         return result
 
-    def _measured(self) -> float | None:
-        """Lets a half go by.
-
-        Returns the share of processor time that is the library's in percent, if it is asked for.
-        """
+    def _measure(self) -> None:
+        """Lets a half go by, while perf looks if it is asked for."""
         if not self._options.perf:
             time.sleep(self._options.seconds)
-            return None
-        data = self._server.home / "perf.data"
+            return
         what = ["--event=cpu-clock", "--freq=999", "-g", f"--pid={self._server.pid}"]
-        _perf(
-            [
-                "record",
-                "--quiet",
-                f"--output={data}",
-                *what,
-                "--",
-                "sleep",
-                f"{self._options.seconds}",
-            ]
-        )
-        stacks = _perf(["script", "--no-inline", f"--input={data}", "--fields=ip,sym"])
-        data.unlink()
+        where = f"--output={self._samples}"
+        _perf(["record", "--quiet", where, *what, "--", "sleep", f"{self._options.seconds}"])
+
+    def _share(self) -> float | None:
+        """The share of processor time that was the library's in percent, if it is asked for."""
+        if not self._options.perf:
+            return None
+        stacks = _perf(["script", "--no-inline", f"--input={self._samples}", "--fields=ip,sym"])
+        self._samples.unlink()
         return share_of_samples(stacks)
 
     def _switch(self, loaded: bool) -> None:

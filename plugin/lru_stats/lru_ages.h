@@ -88,6 +88,12 @@ class Lru_ages {
   /** @return number of pages followed; each takes some 100 bytes */
   size_t pages() const { return m_pages.size(); }
 
+  /** Pages that were evicted until now are not found when they are read again.
+   */
+  void forget_indexes() {
+    for (auto &entry : m_pages) entry.second.index = 0;
+  }
+
   /** Measures from zero; pages are followed as before. */
   void clear_histograms() { m_buckets.fill({}); }
 

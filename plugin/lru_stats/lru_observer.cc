@@ -312,9 +312,11 @@ Evidence evidence_of(const Setting &s, const Lru_estimate &estimate,
 /** For each leaf page that is read, InnoDB looks at the bitmap of the change
 buffer, see buf_page_io_complete() and ibuf_merge_or_delete_for_page(): a get of
 a page that is always there. So who reads more has more gets, too.
-@return page gets of the same load with other reads than were measured */
-double gets_with(const Evidence &e) {
-  return std::max({e.gets + e.reads - e.measured_reads, e.reads, 1.0});
+@return hit rate in percent of the same load with other reads than measured */
+double hit_pct_with(const Evidence &e, double reads) {
+  reads = std::max(reads, 0.0);
+  const auto gets = std::max({e.gets + reads - e.measured_reads, reads, 1.0});
+  return 100 - reads / gets * 100;
 }
 
 /** Begins to count for a configuration. The caller holds data_mutex. */
@@ -521,11 +523,12 @@ void observe() {
       const auto excess =
           (cpu_now - cpu_then) / seconds_since / CPU_BUDGET_USEC;
       if (excess > 1) sample_less(excess);
-      cpu_then = cpu_now;
-      second_began = Clock::now();
-
       follow_settings();
       note_baselines();
+      second_began = Clock::now();
+      /* What it took to sample less, or to make other lists, is no reason to
+      sample even less. */
+      cpu_then = cpu_usec();
       reclaim = ++seconds % 10 == 0 && rereads_on;
     }
     if (reclaim) {
@@ -654,6 +657,8 @@ bool set_up(Part part, bool on) try {
       break;
     case Part::INDEXES:
       follow_pages(ages_on, on);
+      /* What was evicted before is not counted. */
+      if (on) ages->forget_indexes();
       reread_rest = 0;
       break;
     case Part::N:
@@ -770,14 +775,13 @@ std::vector<Whatif_row> read_whatif(Whatif_frame &frame) {
     row.known =
         e.gets >= 1 && e.seconds >= 1 && e.references >= LEAST_REFERENCES;
     if (row.known) {
-      const auto hit_pct = [](double reads, double gets) {
-        return std::clamp(100 - reads / gets * 100, 0.0, 100.0);
-      };
-      row.hit_pct = hit_pct(e.reads, gets_with(e));
+      row.hit_pct = hit_pct_with(e, e.reads);
       row.reads_per_second = e.reads / e.seconds;
-      row.error_hit_pct = std::min(e.error / e.gets * 100, 100.0);
+      row.error_hit_pct =
+          std::max(hit_pct_with(e, e.reads - e.error) - row.hit_pct,
+                   row.hit_pct - hit_pct_with(e, e.reads + e.error));
       if (s.running) {
-        row.measured_hit_pct = hit_pct(e.measured_reads, e.gets);
+        row.measured_hit_pct = hit_pct_with(e, e.measured_reads);
         row.measured_reads_per_second = e.measured_reads / e.seconds;
         running = row.reads_per_second;
         off = std::abs(row.measured_hit_pct - row.hit_pct);

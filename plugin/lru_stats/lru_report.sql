@@ -55,9 +55,12 @@ SELECT CASE WHEN POOL_SIZE % 1073741824 = 0
        ROUND(MEASURED_HIT_PCT, 3) AS MEASURED_HIT_PCT,
        ROUND(ESTIMATED_READS_PER_SECOND, 1) AS READS_PER_SECOND,
        ROUND(MEASURED_READS_PER_SECOND, 1) AS MEASURED_READS_PER_SECOND,
-       -- Negative: more is read than now. NULL: now nothing is read at all.
-       ROUND(100 * (1 - (100 - ESTIMATED_HIT_PCT) /
-                        NULLIF(100 - RUNNING_HIT_PCT, 0)), 1) AS READS_SAVED_PCT,
+       -- Negative: more is read than now. NULL: now nothing is read at all. Hits are as many
+       -- with all settings, as a page that is read has a get of its own; so reads are as
+       -- misses by hits.
+       ROUND(100 * (1 - (100 - ESTIMATED_HIT_PCT) / NULLIF(ESTIMATED_HIT_PCT, 0) /
+                        NULLIF((100 - RUNNING_HIT_PCT) / NULLIF(RUNNING_HIT_PCT, 0), 0)), 1)
+         AS READS_SAVED_PCT,
        ROUND(FILLED_PCT, 1) AS FILLED_PCT,
        CONFIDENCE,
        SAMPLED_REFERENCES,
@@ -252,7 +255,8 @@ WITH w AS (
 ), c AS (
   SELECT w.*,
          MAX(CASE WHEN IS_RUNNING = 'YES' THEN SIZE_TEXT END) OVER () AS R_SIZE_TEXT,
-         100 * (1 - (100 - HIT) / NULLIF(100 - R_HIT, 0)) AS SAVED,
+         100 * (1 - (100 - HIT) / NULLIF(HIT, 0) /
+                    NULLIF((100 - R_HIT) / NULLIF(R_HIT, 0), 0)) AS SAVED,
          HIT - ERR > R_HIT + R_ERR AS CLEAR_GAIN,
          CASE WHEN POOL_SIZE = R_SIZE AND OLD_BLOCKS_PCT = R_PCT AND OLD_BLOCKS_TIME = R_TIME
                 THEN 'running'
@@ -416,8 +420,9 @@ WITH w AS (
                 CASE WHEN SAVED < -0.5 THEN CONCAT(' reads would grow by ', FORMAT(-SAVED, 0), ' %')
                      ELSE ' reads would not grow' END,
                 COALESCE(CONCAT(', at worst by ',
-                                FORMAT(GREATEST(100 * ((100 - HIT + ERR) /
-                                                       NULLIF(100 - R_HIT, 0) - 1), 0), 0), ' %'),
+                                FORMAT(GREATEST(100 * ((100 - HIT + ERR) / NULLIF(HIT - ERR, 0) /
+                                                       NULLIF((100 - R_HIT) / NULLIF(R_HIT, 0), 0)
+                                                       - 1), 0), 0), ' %'),
                          '')),
          R_SIZE_TEXT, SIZE_TEXT, R_HIT, HIT, R_READS_S, READS_S, WORTH, SAVED
     FROM change_rows

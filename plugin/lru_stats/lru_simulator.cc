@@ -117,7 +117,7 @@ void Lru_simulator::set_rate() {
 uint32_t Lru_simulator::capacity(const List &list) const {
   const auto scaled =
       m_follows ? m_in_pool * list.share : list.nominal * m_rate;
-  /* Nothing that is as large as the sample fits into fewer bits. */
+  /* Rounded; NONE is no number of a row, so no list is longer. */
   return static_cast<uint32_t>(
       std::clamp<double>(scaled + 0.5, 1, static_cast<double>(NONE)));
 }

@@ -16,6 +16,11 @@ def test_the_innermost_function_that_is_known_decides() -> None:
     assert cpu_profile.purpose(stack) == "other"
 
 
+def test_an_io_is_for_what_its_caller_does() -> None:
+    assert cpu_profile.purpose(["55 fil_io", "55 Double_write::write"]) == "writing pages"
+    assert cpu_profile.purpose(["55 fil_io", "55 buf_read_page_low"]) == "reading a page"
+
+
 def test_shares_add_up_to_all() -> None:
     found = cpu_profile.shares(
         "\t55 ut_delay\n\t55 f\n\n\t55 f\n\n\t55 row_upd\n\n\t55 row_upd\n\n"
