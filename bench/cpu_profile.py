@@ -10,8 +10,8 @@ times the pool); they take turns, and a round has each of them once. Printed are
 rounds: statements a second, the server's processor time for one of them (utime and stime of its
 process), its context switches for one, and how idle the machine was. Then the same processor time
 by what it was spent for, from samples of all stacks (perf, cpu-clock): the innermost function of a
-sample that is in the table below decides. That needs a server with symbols and frame pointers, which ours
-and stock have; of Debian's MariaDB only the first part is shown.
+sample that is in the table below decides. That needs a server with symbols and frame pointers,
+which ours and stock have; of Debian's MariaDB only the first part is shown.
 
 Needs sysbench and perf (Debian's package linux-perf). Fills a table for each server first, which is
 kept; then takes rounds * servers * (SETTLE + SECONDS).
@@ -22,8 +22,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -33,7 +31,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness import peers, places, script, server_definition, settings, sysbench
+from harness import peers, perf, places, script, server_definition, settings, sysbench
 from harness.errors import BenchError
 from harness.server import Server
 from harness.settings import size_in_bytes
@@ -103,18 +101,21 @@ class Profile:
         server.start({"buffer_pool_size": self._options.pool, "buffer_pool_instances": 1})
 
     def _measure(self, server: Server) -> dict[str, Any]:
+        data = server.home / "perf.data"
         self._start(server)
         try:
             server.execute(f"SELECT COUNT(c) FROM {sysbench.DATABASE}.sbtest1")
             with sysbench.Running(server, self._load, self._options.clients, 86400):
                 time.sleep(self._options.settle)
                 before = _Counts(server)
-                self._sample(server)
+                # Of all servers, as it costs them something.
+                perf.record(server.pid, data, self._options.seconds, per_second=499)
                 after = _Counts(server)
         finally:
             server.stop()
         # Only now: it takes a processor for seconds.
-        stacks = self._stacks(server)
+        samples = perf.samples(data) if server.name in self._options.with_stacks else []
+        data.unlink(missing_ok=True)
         n = after.statements - before.statements
         if n == 0:
             raise BenchError(f"{server.name}: the load does nothing")
@@ -126,24 +127,9 @@ class Profile:
             "idle_pct": 100 * (after.idle - before.idle) / (after.all - before.all),
         }
         total = row["user_us"] + row["system_us"]
-        for name, share in shares(stacks).items():
+        for name, share in shares(samples).items():
             row[name] = share * total
         return row
-
-    def _sample(self, server: Server) -> None:
-        """Lets the load run, while perf looks."""
-        what = ["--event=cpu-clock", "--freq=499", "-g", f"--pid={server.pid}"]
-        where = f"--output={server.home / 'perf.data'}"
-        _perf("record", "--quiet", where, *what, "--", "sleep", f"{self._options.seconds}")
-
-    def _stacks(self, server: Server) -> str:
-        """What it saw: stacks, empty lines between. Nothing of a server without symbols."""
-        data = server.home / "perf.data"
-        stacks = ""
-        if server.name in self._options.with_stacks:
-            stacks = _perf("script", "--no-inline", f"--input={data}", "--fields=ip,sym")
-        data.unlink()
-        return stacks
 
 
 class _Counts:
@@ -165,29 +151,20 @@ class _Counts:
 
 
 def purpose(stack: Sequence[str]) -> str:
-    """Of a stack, innermost function first: lines with an address and a name."""
+    """Of a stack: names of functions, innermost first."""
     for function in stack:
-        name = function.partition(" ")[2]
         for what, matcher in _MATCHERS:
-            if matcher.match(name):
+            if matcher.match(function):
                 return what
     return "other"
 
 
-def shares(stacks: str) -> dict[str, float]:
-    """Of what `perf script` prints; empty if that is nothing."""
+def shares(samples: Sequence[Sequence[str]]) -> dict[str, float]:
+    """What part of the samples was for what; empty if there are none."""
     counts: dict[str, int] = dict.fromkeys([*_PURPOSES, "other"], 0)
-    samples = [stack for stack in stacks.split("\n\n") if stack.strip()]
-    for sample in samples:
-        counts[purpose([line.strip() for line in sample.splitlines()])] += 1
+    for stack in samples:
+        counts[purpose(stack)] += 1
     return {name: count / len(samples) for name, count in counts.items()} if samples else {}
-
-
-def _perf(*arguments: str) -> str:
-    run = subprocess.run(["perf", *arguments], check=False, capture_output=True, text=True)
-    if run.returncode != 0:
-        raise BenchError(f"perf {arguments[0]} failed: {run.stderr.strip()}")
-    return run.stdout
 
 
 def summary(frame: pd.DataFrame) -> str:
@@ -226,9 +203,6 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    if shutil.which("perf") is None:
-        print("cpu_profile: perf is missing: apt-get install linux-perf", file=sys.stderr)
-        return 1
     return script.run("cpu_profile", options, Profile, summary)
 
 

@@ -38,8 +38,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -50,7 +48,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness import places, script, server_definition, settings, sysbench
+from harness import perf, places, script, server_definition, settings, sysbench
 from harness.errors import BenchError
 from harness.server import Server
 from harness.settings import Value, size_in_bytes
@@ -157,7 +155,6 @@ class Cost:
             before = self._count()
             self._measure()
             after = self._count()
-            share = self._share()
             statements = after.statements - before.statements
             if statements == 0:
                 raise BenchError(f"{name}: the load does nothing")
@@ -165,8 +162,8 @@ class Cost:
                 "per_second": statements / (after.at - before.at),
                 "cpu_us": 1e6 * (after.cpu - before.cpu) / statements,
             }
-            if share is not None:
-                half["share"] = share
+            if self._options.perf:
+                half["share"] = share_of_samples(perf.samples(self._samples))
             if loaded:
                 (row,) = self._server.rows(
                     "SELECT SAMPLING_RATE AS rate FROM INFORMATION_SCHEMA.INNODB_LRU_WHATIF"
@@ -192,20 +189,10 @@ class Cost:
 
     def _measure(self) -> None:
         """Lets a half go by, while perf looks if it is asked for."""
-        if not self._options.perf:
+        if self._options.perf:
+            perf.record(self._server.pid, self._samples, self._options.seconds, per_second=999)
+        else:
             time.sleep(self._options.seconds)
-            return
-        what = ["--event=cpu-clock", "--freq=999", "-g", f"--pid={self._server.pid}"]
-        where = f"--output={self._samples}"
-        _perf(["record", "--quiet", where, *what, "--", "sleep", f"{self._options.seconds}"])
-
-    def _share(self) -> float | None:
-        """The share of processor time that was the library's in percent, if it is asked for."""
-        if not self._options.perf:
-            return None
-        stacks = _perf(["script", "--no-inline", f"--input={self._samples}", "--fields=ip,sym"])
-        self._samples.unlink()
-        return share_of_samples(stacks)
 
     def _switch(self, loaded: bool) -> None:
         rows = self._server.rows(
@@ -226,19 +213,11 @@ class Cost:
         return Count(int(status["com_stmt_execute"]), ticks / _TICKS, time.monotonic())
 
 
-def _perf(arguments: list[str]) -> str:
-    run = subprocess.run(["perf", *arguments], check=False, capture_output=True, text=True)
-    if run.returncode != 0:
-        raise BenchError(f"perf {arguments[0]} failed: {run.stderr.strip()}")
-    return run.stdout
-
-
-def share_of_samples(stacks: str) -> float:
-    """Percent of what `perf script` prints, stacks with empty lines between, that has our code."""
-    samples = [stack for stack in stacks.split("\n\n") if stack.strip()]
+def share_of_samples(samples: Sequence[Sequence[str]]) -> float:
+    """Percent of the samples that have a function of ours in their stack."""
     if not samples:
         raise BenchError("perf has no samples: may it look at processes here?")
-    ours = sum(any(name in stack for name in _OURS) for stack in samples)
+    ours = sum(any(name in function for function in s for name in _OURS) for s in samples)
     return 100 * ours / len(samples)
 
 
@@ -312,11 +291,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
-    if options.perf and shutil.which("perf") is None:
-        print("lru_stats_cost: --perf needs the package linux-perf", file=sys.stderr)
-        return 2
-    return script.run("lru_stats_cost", options, Cost, summary)
+    return script.run("lru_stats_cost", _parser().parse_args(arguments), Cost, summary)
 
 
 if __name__ == "__main__":

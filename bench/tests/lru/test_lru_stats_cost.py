@@ -49,15 +49,15 @@ def test_an_unknown_load_is_named() -> None:
 
 
 def test_a_sample_is_ours_wherever_our_function_is_in_its_stack() -> None:
-    stacks = (
-        "    7f01 clock_gettime\n    55d0 buf_lru_trace\n    55d1 buf_read_page\n\n"
-        "    55d2 lru_stats::Lru_simulator::read\n    55d3 start_thread\n\n"
-        "    55d4 btr_cur_search_to_nth_level\n\n"
-        "    55d5 buf_lru_flusher_get_low\n\n"
-    )
-    assert lru_stats_cost.share_of_samples(stacks) == 50
+    samples = [
+        ["clock_gettime", "buf_lru_trace", "buf_read_page"],
+        ["lru_stats::Lru_simulator::read", "start_thread"],
+        ["btr_cur_search_to_nth_level"],
+        ["buf_lru_flusher_get_low"],
+    ]
+    assert lru_stats_cost.share_of_samples(samples) == 50
 
 
 def test_no_samples_are_no_figure() -> None:
     with pytest.raises(BenchError, match="no samples"):
-        lru_stats_cost.share_of_samples("\n\n")
+        lru_stats_cost.share_of_samples([])
