@@ -114,16 +114,35 @@ class Runner:
         """The data directory as prepare() left it, made now if it is not there."""
         if (server.home / _READY).exists():
             return
-        progress.begin(f"{session.scenario.name}, {server.name}: filling {dataset.name}")
-        server.create()
-        server.start(dataset.settings)
-        self._note(server)
+        filled = self._source(server, dataset)
+        # Whatever has worked on its directory since, a copy of that would not be the same.
+        shutil.rmtree(filled.home, ignore_errors=True)
+        progress.begin(f"{session.scenario.name}, {filled.name}: filling {dataset.name}")
+        filled.create()
+        filled.start(dataset.settings)
+        self._note(filled)
         try:
-            session.scenario.prepare(server, dataset)
+            session.scenario.prepare(filled, dataset)
         finally:
-            server.stop()
-        (server.home / _READY).touch()
+            filled.stop()
+        for other in self._servers:
+            if self._source_name(other) == filled.name and other.name != filled.name:
+                home = self._home(other, dataset)
+                shutil.rmtree(home, ignore_errors=True)
+                shutil.copytree(filled.home, home)
+                (home / _READY).touch()
+        (filled.home / _READY).touch()
         progress.end(dataset.seconds)
+
+    def _source(self, server: Server, dataset: Dataset) -> Server:
+        """The server that fills the directory of this one: itself, or one of the run."""
+        name = self._source_name(server.definition)
+        definition = next(one for one in self._servers if one.name == name)
+        return Server(definition, self._home(definition, dataset), self._common)
+
+    def _source_name(self, server: ServerDefinition) -> str:
+        known = {one.name for one in self._servers}
+        return server.data_of if server.data_of in known else server.name
 
     def _home(self, server: ServerDefinition, dataset: Dataset | None) -> Path:
         return self._data / server.name / (dataset.name if dataset else "empty")
@@ -154,12 +173,13 @@ class Runner:
 
     def _guesses(self, work: list[tuple[Session, list[Point]]]) -> list[float]:
         guesses = [point.seconds for _, points in work for point in points]
-        homes = {
-            self._home(session.server, points[0].dataset): points[0].dataset.seconds
+        filled = {
+            (self._source_name(session.server), points[0].dataset.name): points[0].dataset.seconds
             for session, points in work
             if points[0].dataset
+            and not (self._home(session.server, points[0].dataset) / _READY).exists()
         }
-        return guesses + [taken for home, taken in homes.items() if not (home / _READY).exists()]
+        return guesses + list(filled.values())
 
     # Remarks
 

@@ -24,6 +24,7 @@ _CLIENTS = (1, 2, 4, 8, 16, 32, 64, 128)
 _TABLES = (1, 8)
 _METHODS = ("O_DIRECT", "buffered")
 _ROW_BYTES = 220  #: of a row of sysbench's table on disk, without its secondary index
+_FIO_BYTES = 4 * 2**30  #: at most, of the file that fio makes
 _FREE_PART = 8  #: the LRU keeps lru_scan_depth pages free: this part of the pool
 _DEPTH = 64  #: I/Os under way in the fio measurement
 
@@ -31,7 +32,8 @@ _DEPTH = 64  #: I/Os under way in the fio measurement
 _LOAD, _COUNTED, _DISK = "load", "counted", "disk"
 
 _ABOUT = (
-    "The data is about eight times the buffer pool, lru_scan_depth times the pool's instances and "
+    "The data is eight times the buffer pool if nothing else was chosen, lru_scan_depth times the "
+    "pool's instances and "
     "io_capacity are an eighth of its pages. Rows are chosen evenly, so almost every "
     "statement reads a page. Pages read and written are Innodb_pages_read and Innodb_pages_written. "
     "The dashed line is what fio does with random pages of 16 KiB in the same directory, O_DIRECT, "
@@ -49,7 +51,9 @@ class _IoBound(Scenario):
         "clients": "numbers, default 1 to 128",
         "tables": "numbers, default 1,8",
         "flush": "O_DIRECT, buffered or both",
-        "pool_size": "of the buffer pool, default 256M; the data is eight times as large",
+        "pool_size": "of the buffer pool, default 256M",
+        "instances": "of the buffer pool, default one for each GiB, at most 8",
+        "data_size": "of all tables, default eight times the pool",
     }
     script: ClassVar[str]
     write_percent: ClassVar[int]  #: of the page I/Os that fio does
@@ -63,7 +67,11 @@ class _IoBound(Scenario):
         self._clients = self._numbers("clients", (1, 8) if quick else _CLIENTS)
         self._tables = self._numbers("tables", _TABLES)
         self._methods = choice.variants.get("flush", ",".join(_METHODS)).split(",")
-        self._rows = 8 * size_in_bytes(self._pool) // _ROW_BYTES
+        pool = size_in_bytes(self._pool)
+        default = max(1, min(8, pool // 2**30))
+        self._instances = int(choice.variants.get("instances", default))
+        self._data = size_in_bytes(choice.variants.get("data_size", 8 * pool))
+        self._rows = self._data // _ROW_BYTES
 
     def _numbers(self, name: str, default: Sequence[int]) -> list[int]:
         text = self.choice.variants.get(name)
@@ -78,10 +86,13 @@ class _IoBound(Scenario):
         return Dataset(
             name=f"sbtest-{tables}x{rows}",
             # The tables, the redo log, the file that fio makes.
-            disk_bytes=int(1.3 * 8 * pool) + size_in_bytes("2G") + 4 * pool,
+            disk_bytes=int(1.3 * self._data) + size_in_bytes("2G") + self._fio_bytes(),
             memory_bytes=pool + size_in_bytes("512M"),
             seconds=10 + self._rows / 40_000,
         )
+
+    def _fio_bytes(self) -> int:
+        return min(4 * size_in_bytes(self._pool), _FIO_BYTES)
 
     def _load(self, tables: int) -> sysbench.Load:
         options = ("--create_secondary=off",)
@@ -90,12 +101,11 @@ class _IoBound(Scenario):
     def _settings(self) -> dict[str, Value]:
         """The pool, and page writes a second in proportion to it, LRU and flush list alike."""
         pool = size_in_bytes(self._pool)
-        instances = max(1, min(8, pool // 2**30))
-        writes = max(100 * instances, pool // fio.PAGE // _FREE_PART)
+        writes = max(100 * self._instances, pool // fio.PAGE // _FREE_PART)
         return {
             "buffer_pool_size": self._pool,
-            "buffer_pool_instances": instances,
-            "lru_scan_depth": writes // instances,
+            "buffer_pool_instances": self._instances,
+            "lru_scan_depth": writes // self._instances,
             "io_capacity": writes,
         }
 
@@ -135,8 +145,9 @@ class _IoBound(Scenario):
             self._measure_load(server, load, clients, into)
 
     def _measure_disk(self, server: Server, into: Measurement) -> None:
-        size = 4 * size_in_bytes(self._pool)
-        disk = fio.measure(server.home, size, self._seconds, _DEPTH, self.write_percent)
+        disk = fio.measure(
+            server.home, self._fio_bytes(), self._seconds, _DEPTH, self.write_percent
+        )
         into.figure("disk_pages", disk.reads + disk.writes, "1/s")
         into.figure("disk_pages_read", disk.reads, "1/s")
         into.figure("disk_pages_written", disk.writes, "1/s")

@@ -61,6 +61,26 @@ def house(tmp_path: Path) -> House:
     return House(tmp_path / "work")
 
 
+def test_servers_share_what_was_filled_and_a_size_of_the_data_is_kept(
+    house: House, server_file: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text(server_file.read_text() + 'data_of = "built"\n')
+    arguments = ["run", "--quick", "--scenarios", "io-select", "--rounds", "1", "--run", "one"]
+    arguments += ["--seconds", "1", "--keep-data", "--servers", str(other), str(server_file)]
+    variants = ["clients=1", "tables=2", "flush=O_DIRECT", "data_size=20M", "instances=2"]
+    code, output = house.run(*arguments, "--variant", *variants)
+    assert code == 0, output
+    # Each server has two points of the load, counted apart or not, and one of the disk.
+    assert "[1/7] io-select, built: filling" in output
+    assert output.count("filling") == 1
+    assert load(house.work / "results" / "one").remarks == []
+    sizes = {file.stat().st_size for file in house.work.glob("data/*/*/data/sbtest/*.ibd")}
+    assert len(sizes) == 1
+    # Half of it, and what InnoDB extends ahead; by default it would be 64M each.
+    assert 8 << 20 < sizes.pop() < 24 << 20
+
+
 def test_binlog_purge_of_one_binary_as_two_servers(
     house: House, server_file: Path, tmp_path: Path
 ) -> None:
