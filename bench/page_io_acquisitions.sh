@@ -47,7 +47,7 @@ start() {
   shift
   "$objects/runtime_output_directory/mysqld" --no-defaults --basedir="$objects" \
     --lc-messages-dir="$objects/share" --datadir="$home/data" --user="$(id -un)" \
-    --socket="$home/sock" --mysqlx=OFF --skip-networking --disable-log-bin \
+    --socket="$home/sock" --loose-mysqlx=OFF --skip-networking --disable-log-bin \
     --performance-schema=ON --innodb-buffer-pool-size="${pool}M" --innodb-buffer-pool-instances=1 \
     --innodb-lru-scan-depth=$((pool * 8)) --innodb-io-capacity=$((pool * 8)) \
     --innodb-flush-method="$method" --innodb-flush-log-at-trx-commit=2 \

@@ -68,7 +68,7 @@ def test_servers_share_what_was_filled_and_a_size_of_the_data_is_kept(
     other.write_text(server_file.read_text() + 'data_of = "built"\n')
     arguments = ["run", "--quick", "--scenarios", "io-select", "--rounds", "1", "--run", "one"]
     arguments += ["--seconds", "1", "--keep-data", "--servers", str(other), str(server_file)]
-    variants = ["clients=1", "tables=2", "flush=O_DIRECT", "data_size=20M", "instances=2"]
+    variants = ["clients=1", "tables=2", "flush=O_DIRECT", "data_size=40M", "instances=2"]
     code, output = house.run(*arguments, "--variant", *variants)
     assert code == 0, output
     # Each server has two points of the load, counted apart or not, and one of the disk.
@@ -78,7 +78,7 @@ def test_servers_share_what_was_filled_and_a_size_of_the_data_is_kept(
     sizes = {file.stat().st_size for file in house.work.glob("data/*/*/data/sbtest/*.ibd")}
     assert len(sizes) == 1
     # Half of it, and what InnoDB extends ahead; by default it would be 64M each.
-    assert 8 << 20 < sizes.pop() < 24 << 20
+    assert 16 << 20 < sizes.pop() < 40 << 20
 
 
 def test_binlog_purge_of_one_binary_as_two_servers(

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Counts the instructions of a point select, stock beside ours: what the hot path
+# Counts the instructions of a statement, stock beside ours: what the hot path
 # pays for our patches. Callgrind counts inside dispatch_command() only, so no
 # background thread and no clock is in it.
 #
-#   point_select_instructions.sh [ROUNDS]     needs make stock, make release,
-#                                             valgrind and sysbench
+#   statement_instructions.sh [ROUNDS]     needs make stock, make release,
+#                                          valgrind and sysbench
 #
+# LOAD is a test of sysbench (oltp_point_select); of those with transactions, a
+# figure is a transaction's. STATEMENTS (5000): how many a figure is the mean of.
 # OPTIONS are more options of our server, such as
 # --plugin-load-add=lru_stats.so for the observatory at its defaults.
-# ROWS (10000) and POOL (64M): with data larger than the pool, most statements
-# read a page, and what they pay for that is counted, too.
+# ROWS (10000) of the table and POOL (64M): with data larger than the pool, most
+# statements read a page, and what they pay for that is counted, too.
 #
 # Prints instructions and pages read a statement for each round, alternating, and
 # the ratio of the medians with its range. Takes about two minutes a round.
@@ -17,7 +19,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
 rounds=${1:-5}
-rows=${ROWS:-10000} pool=${POOL:-64M} statements=5000
+load=${LOAD:-oltp_point_select} rows=${ROWS:-10000} pool=${POOL:-64M} statements=${STATEMENTS:-5000}
 home=$(mktemp -d)
 server_pid=
 finish() {
@@ -28,7 +30,7 @@ trap finish EXIT
 
 for tool in valgrind callgrind_control sysbench; do
   command -v "$tool" >/dev/null || {
-    echo "point_select_instructions: $tool is missing: apt-get install valgrind sysbench" >&2
+    echo "statement_instructions: $tool is missing: apt-get install valgrind sysbench" >&2
     exit 1
   }
 done
@@ -81,10 +83,10 @@ measure() {
   local preset=$1 totals before after
   start "$preset" valgrind --tool=callgrind --callgrind-out-file="$home/callgrind.out" \
     --toggle-collect='dispatch_command(THD*, COM_DATA const*, enum_server_command)'
-  bench --rand-seed=1 --events=2000 oltp_point_select run
+  bench --rand-seed=1 --events=$((statements * 2 / 5)) "$load" run
   before=$(pages_read)
   callgrind_control -z "$server_pid" >/dev/null 2>&1
-  bench --rand-seed=2 --events=$statements oltp_point_select run
+  bench --rand-seed=2 --events="$statements" "$load" run
   callgrind_control -d "$server_pid" >/dev/null 2>&1
   after=$(pages_read)
   stop
@@ -99,11 +101,11 @@ for preset in stock release; do
     --basedir="$objects" --lc-messages-dir="$objects/share" --user="$(id -un)" \
     --datadir="$home/$preset" --log-error="$home/$preset.log"
   start "$preset" env
-  bench oltp_point_select prepare
+  bench "$load" prepare
   stop
 done
 
-echo "instructions a point select, and pages it reads; $statements statements a figure"
+echo "instructions of one event of $load, and pages it reads; $statements events a figure"
 printf '%-6s %8s %7s %8s %7s %9s\n' round stock pages release pages ratio
 for ((round = 1; round <= rounds; round++)); do
   read -r stock stock_pages <<<"$(measure stock)"
