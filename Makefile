@@ -39,7 +39,7 @@ test-long: ## Run the loops that are too long for make test (two to five minutes
 	@PRESET=$(PRESET) superbuild/test.sh --big-test binlog_purge_crash.binlog_purge_night lru_flusher.kill_night \
 	  lru_stats.index_stats_many
 
-.PHONY: stress-gate stress-ddl
+.PHONY: stress-gate stress-ddl stress-disk
 stress-gate: ## Stress the lock-free parts of page I/O alone, under TSAN and ASAN (SECONDS=60 each)
 	@superbuild/stress/gate.sh $(SECONDS)
 
@@ -54,6 +54,9 @@ $(VENV)/complete: bench/requirements.txt
 MINUTES ?= 30
 stress-ddl: $(VENV)/complete ## DDL of all kinds beside page I/O, rows checked (PRESET=debug|asan|tsan, MINUTES=30, KILL=1: kill -9)
 	@$(VENV)/bin/python superbuild/stress/ddl.py --preset $(PRESET) --minutes $(MINUTES) $(if $(KILL),--kill)
+
+stress-disk: $(VENV)/complete ## A disk that fills, and one that fails, rows checked (PRESET=debug|asan|release|stock; root, mounts a tmpfs)
+	@$(VENV)/bin/python superbuild/stress/disk.py --preset $(PRESET)
 
 SERVERS ?= stock sluice
 harness = cd bench && ../$(VENV)/bin/python -m harness

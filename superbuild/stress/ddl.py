@@ -23,13 +23,9 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
-import getpass
 import os
 import random
-import re
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -39,8 +35,8 @@ from pathlib import Path
 
 import pymysql
 import tsan_reports
+from server import Failure, Server
 
-ROOT = Path(__file__).resolve().parents[2]
 TABLES = 6
 ROWS = 3000
 WRITERS = 6
@@ -59,136 +55,6 @@ EXPECTED = {
 TABLE_EXISTS = 1050
 #: Errors of a connection whose server was killed.
 GONE = {2003, 2006, 2013, 2002}
-
-SANITIZER = re.compile(r"AddressSanitizer|LeakSanitizer|runtime error:")
-ASSERTION = re.compile(r"Assertion failure|mysqld got signal|\[FATAL\]")
-
-
-SANITIZERS = os.environ | {
-    "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=0",
-    "UBSAN_OPTIONS": "print_stacktrace=1",
-    # exitcode: reports are judged here, see tsan_reports.py.
-    "TSAN_OPTIONS": "halt_on_error=0:exitcode=0:symbolize=0",
-}
-
-
-class Failure(Exception):
-    """What must not happen has happened."""
-
-
-class Server:
-    """One mysqld on a socket in a directory of its own."""
-
-    def __init__(self, preset: str, home: Path, options: list[str]) -> None:
-        objects = ROOT / "build" / preset / "obj"
-        binary = objects / "runtime_output_directory" / "mysqld"
-        if not binary.is_file():
-            raise SystemExit(f"stress: there is no {binary.relative_to(ROOT)}; 'make {preset}'")
-        self.home = home
-        self.data = home / "data"
-        self.log = home / "mysqld.log"
-        self.output = home / "output"
-        # The server looks for its keyring beside its binary: a name of its own.
-        programs = home / "bin"
-        programs.mkdir()
-        self.binary = programs / "mysqld"
-        try:
-            os.link(binary, self.binary)
-        except OSError:
-            shutil.copy2(binary, self.binary)
-        plugins = objects / "plugin_output_directory"
-        self.can_encrypt = (plugins / "component_keyring_file.so").is_file()
-        if self.can_encrypt:
-            (programs / "mysqld.my").write_text(
-                '{"components": "file://component_keyring_file"}', encoding="ascii"
-            )
-            (home / "component_keyring_file.cnf").write_text(
-                f'{{"path": "{home / "keyring"}", "read_only": false}}', encoding="ascii"
-            )
-        self._command = [
-            str(self.binary),
-            "--no-defaults",
-            f"--basedir={objects}",
-            f"--lc-messages-dir={objects / 'share'}",
-            f"--plugin-dir={home / 'plugins' if self.can_encrypt else plugins}",
-            f"--datadir={self.data}",
-            f"--user={getpass.getuser()}",
-            f"--log-error={self.log}",
-        ]
-        if self.can_encrypt:
-            # A component reads its settings beside itself.
-            (home / "plugins").mkdir()
-            for library in plugins.glob("*.so"):
-                (home / "plugins" / library.name).symlink_to(library)
-            (home / "plugins" / "component_keyring_file.so").unlink()
-            shutil.copy2(plugins / "component_keyring_file.so", home / "plugins")
-            shutil.move(home / "component_keyring_file.cnf", home / "plugins")
-        self._options = options
-        self.socket = home / "sock"
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def initialize(self) -> None:
-        subprocess.run(
-            [*self._command, "--initialize-insecure"],
-            check=True,
-            env=SANITIZERS,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def start(self) -> float:
-        """Seconds until the first answer."""
-        began = time.monotonic()
-        with self.output.open("ab") as output:
-            self._process = subprocess.Popen(
-                [*self._command, f"--socket={self.socket}", "--skip-networking", *self._options],
-                stdout=output,
-                stderr=output,
-                env=SANITIZERS,
-            )
-        while True:
-            if self._process.poll() is not None:
-                raise Failure(f"the server did not start:\n{self.last_words()}")
-            with contextlib.suppress(pymysql.Error):
-                self.connect(database=None).close()
-                return time.monotonic() - began
-            time.sleep(0.2)
-
-    def connect(self, database: str | None = "stress") -> pymysql.Connection:
-        return pymysql.connect(
-            unix_socket=str(self.socket), user="root", database=database, autocommit=True
-        )
-
-    @property
-    def running(self) -> bool:
-        return self._process is not None and self._process.poll() is None
-
-    def kill(self) -> None:
-        assert self._process is not None
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait()
-
-    def stop(self) -> int:
-        assert self._process is not None
-        self._process.send_signal(signal.SIGTERM)
-        return self._process.wait(timeout=900)
-
-    def last_words(self) -> str:
-        lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
-        return "\n".join(lines[-60:])
-
-    def complaints(self) -> list[str]:
-        """Lines of its log and output that nobody should see."""
-        found = []
-        for file in (self.log, self.output):
-            if file.exists():
-                with file.open(errors="replace") as lines:
-                    found += [
-                        line.rstrip()
-                        for line in lines
-                        if SANITIZER.search(line) or ASSERTION.search(line)
-                    ]
-        return found
 
 
 class Stress:

@@ -5,7 +5,7 @@
 from harness.scenario import Scenario
 from harness.scenarios.binlog_purge import BinlogPurge
 from harness.scenarios.bulk_load import BulkLoad
-from harness.scenarios.cached import CachedSelect, CachedUpdate
+from harness.scenarios.cached import CachedMixed, CachedSelect, CachedUpdate
 from harness.scenarios.defaults import Defaults
 from harness.scenarios.io_bound import IoSelect, IoUpdate
 from harness.scenarios.metadata_lock import MetadataLock
@@ -17,6 +17,7 @@ ALL: tuple[type[Scenario], ...] = (
     IoSelect,
     CachedUpdate,
     CachedSelect,
+    CachedMixed,
     BulkLoad,
     BinlogPurge,
     MetadataLock,

@@ -20,6 +20,7 @@ from harness.settings import size_in_bytes
 class _Cached(Scenario):
     variants: ClassVar[Mapping[str, str]] = {"clients": "numbers, default 1"}
     scripts: ClassVar[Sequence[str]]
+    counted: ClassVar[str] = "statements a second"  #: what throughput is
 
     def __init__(self, choice: Choice) -> None:
         super().__init__(choice)
@@ -77,7 +78,7 @@ class _Cached(Scenario):
         rows = frame[frame["figure"] == "throughput"]
         blocks: list[Block] = []
         for clients, part in rows.groupby("clients", sort=False):
-            drawing = plots.bars(part, "case", results.servers, "statements a second")
+            drawing = plots.bars(part, "case", results.servers, self.counted)
             caption = f"Clients: {clients}. Bars, the rounds' median; whiskers, their range."
             blocks.append(Plot(drawing, f"throughput-{clients}", caption))
         shown = ["throughput", "latency_p50", "latency_p95", "latency_p99", "latency_max"]
@@ -110,3 +111,15 @@ class CachedSelect(_Cached):
         "is in the buffer pool."
     )
     scripts = ("oltp_point_select",)
+
+
+class CachedMixed(_Cached):
+    name = "cached-mixed"
+    title = "Reads and writes of cached data, one client"
+    about = (
+        "One client runs sysbench's oltp_read_write: transactions of 10 point selects, 4 ranges of "
+        "100 rows, 2 updates, a delete and an insert, in prepared statements and as text. All data "
+        "is in the buffer pool: pages_read says how many pages had to be read all the same."
+    )
+    scripts = ("oltp_read_write",)
+    counted = "transactions a second"

@@ -57,6 +57,7 @@ class _IoBound(Scenario):
         "pool_size": "of the buffer pool, default 256M",
         "instances": "of the buffer pool, default one for each GiB, at most 8",
         "data_size": "of all tables, default eight times the pool",
+        "counted": "no: without the points at which mutexes and searches are counted",
     }
     script: ClassVar[str]
     write_percent: ClassVar[int]  #: of the page I/Os that fio does
@@ -75,6 +76,7 @@ class _IoBound(Scenario):
         self._instances = int(choice.variants.get("instances", default))
         self._data = size_in_bytes(choice.variants.get("data_size", 8 * pool))
         self._rows = self._data // _ROW_BYTES
+        self._counted = choice.variants.get("counted", "yes") != "no"
 
     def _numbers(self, name: str, default: Sequence[int]) -> list[int]:
         text = self.choice.variants.get(name)
@@ -121,9 +123,10 @@ class _IoBound(Scenario):
             for clients in self._clients:
                 parameters = {"what": _LOAD, "flush": method, "tables": tables, "clients": clients}
                 points.append(Point(dataset, parameters, seconds, settings))
-            counted = settings | {"performance_schema": "on", "mutex_instruments": "on"}
-            parameters = parameters | {"what": _COUNTED}
-            points.append(Point(dataset, parameters, seconds, counted))
+            if self._counted:
+                counted = settings | {"performance_schema": "on", "mutex_instruments": "on"}
+                parameters = parameters | {"what": _COUNTED}
+                points.append(Point(dataset, parameters, seconds, counted))
         # Once a round and server, in the same directory, with the server idle.
         dataset = self._dataset(self._tables[0])
         parameters = {"what": _DISK, "flush": "O_DIRECT", "tables": 0, "clients": _DEPTH}
