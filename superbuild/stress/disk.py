@@ -76,14 +76,15 @@ class Load:
                 with self._lock:
                     self.done += 1
             except pymysql.Error as error:
-                if error.args[0] in GONE:
+                if error.args[0] in GONE or not connection.open:
                     return
                 if error.args[0] not in REFUSED:
                     self._failure = error
                     return
                 with self._lock:
                     self.refused += 1
-                connection.rollback()
+                with contextlib.suppress(pymysql.Error):
+                    connection.rollback()
                 time.sleep(0.01)
 
     def wait(self, what: str, condition: Callable[[], bool], seconds: float = 300) -> None:
