@@ -11,9 +11,10 @@ import pymysql
 
 from harness.server import Server
 
-#: Status variables, in pages: what was read from and written to data files.
+#: Status variables: pages read from and written to data files, and fsyncs of all files.
 PAGES_READ = "innodb_pages_read"
 PAGES_WRITTEN = "innodb_pages_written"
+SYNCS = "innodb_data_fsyncs"
 
 #: INNODB_METRICS of 5.6 and later. A user thread that finds the free list empty searches the
 #: LRU's tail for a clean page (search_num_scan), page by page (search_scanned), and if there is

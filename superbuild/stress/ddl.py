@@ -68,6 +68,7 @@ class Stress:
         self._pause = threading.Event()
         self._over = threading.Event()
         self._killed = threading.Event()
+        self._kills = 0
         self._active = 0
         self._changed = threading.Condition()
 
@@ -77,6 +78,7 @@ class Stress:
         """Repeats a step until all is over, through restarts and pauses."""
         dice = random.Random(f"{self.seed} {name}")
         connection: pymysql.Connection | None = None
+        kills = 0  #: that there had been when it connected
         while not self._over.is_set():
             with self._changed:
                 while self._pause.is_set() and not self._over.is_set():
@@ -84,6 +86,7 @@ class Stress:
                 self._active += 1
             try:
                 if connection is None:
+                    kills = self._kills
                     connection = self.server.connect()
                     with connection.cursor() as cursor:
                         cursor.execute("SET SESSION lock_wait_timeout = 20")
@@ -92,7 +95,8 @@ class Stress:
                 number = error.args[0] if error.args else 0
                 if number in GONE or not connection or not connection.open:
                     connection = None
-                    if not self._killed.is_set() and not self._over.is_set():
+                    expected = self._killed.is_set() or self._kills > kills
+                    if not expected and not self._over.is_set():
                         self.fail(Failure(f"{name}: the server is gone: {error}"))
                 elif number in EXPECTED:
                     self.done[f"({EXPECTED[number]})"] += 1
@@ -123,6 +127,7 @@ class Stress:
         self._pause.set()
         if killed:
             self._killed.set()
+            self._kills += 1
             self.server.kill()
         with self._changed:
             while self._active:

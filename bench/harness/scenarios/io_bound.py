@@ -38,7 +38,8 @@ _ABOUT = (
     "The data is eight times the buffer pool if nothing else was chosen, lru_scan_depth times the "
     "pool's instances and "
     "io_capacity are an eighth of its pages. Rows are chosen evenly, so almost every "
-    "statement reads a page. Pages read and written are Innodb_pages_read and Innodb_pages_written. "
+    "statement reads a page. Pages read and written are Innodb_pages_read and Innodb_pages_written, "
+    "syncs are Innodb_data_fsyncs, of data files and logs. "
     "The dashed line is what fio does with random pages of 16 KiB in the same directory, O_DIRECT, "
     "64 at a time{mix}: the line to reach. Counted separately, with instruments on, so that they do "
     "not disturb the throughput: acquisitions of InnoDB's mutexes "
@@ -187,6 +188,8 @@ class _IoBound(Scenario):
         into.figure("pages_read", read / seconds, "1/s")
         into.figure("pages_written", written / seconds, "1/s")
         into.figure("pages", (read + written) / seconds, "1/s")
+        syncs = int(after[counters.SYNCS]) - int(before[counters.SYNCS])
+        into.figure("syncs", syncs / seconds, "1/s")
         into.text("sysbench", outcome.output)
 
     def _measure_counted(
@@ -278,6 +281,7 @@ _SHOWN = [
     "latency_max",
     "pages_read",
     "pages_written",
+    "syncs",
 ]
 
 
