@@ -125,6 +125,8 @@ class Runner:
             session.scenario.prepare(filled, dataset)
         finally:
             filled.stop()
+        # Their index has absolute paths, so a copy would work on the logs of the other server.
+        assert not any(filled.binlog_directory.iterdir()), "data_of: filled with binary logs"
         for other in self._servers:
             if self._source_name(other) == filled.name and other.name != filled.name:
                 home = self._home(other, dataset)

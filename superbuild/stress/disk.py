@@ -6,8 +6,9 @@
 A server with the smallest buffer pool works in a small file system (tmpfs, so
 this needs root). Writers change rows of a table that is larger than the pool,
 others fill tables until there is no space. Updates must go on then, or fail with
-"table is full" where the undo log cannot grow; nothing may hang. Space is made, and inserts must work again. In
-every second round the server is killed while the disk is full.
+"table is full" where the undo log cannot grow; nothing may hang. Space is made, and
+inserts must work again. In every second round the server is killed while the disk is
+full.
 
 Then all writes to data files fail (fail_writes.c). InnoDB ends the server when it
 cannot write a page; it must not hang. The disk is mended, the server recovers.
@@ -40,8 +41,10 @@ FILLERS = 3
 #: Bytes given back when a server is killed on a full disk: a start makes files.
 BALLAST = 48 << 20
 
-#: The table is full, the disk is full, lock wait timeout, deadlock.
-REFUSED = {1114, 1021, 1205, 1213}
+#: The table is full, the disk is full.
+NO_SPACE = {1114, 1021}
+#: Lock wait timeout, deadlock: another session has won.
+LOST = {1205, 1213}
 GONE = {2003, 2006, 2013, 2002}
 CHECKSUM = "CRC32(CONCAT(id, ':', v, ':', pad))"
 
@@ -55,7 +58,7 @@ class Load:
         self._threads: list[threading.Thread] = []
         self._failure: Exception | None = None
         self.done = 0  #: changes of rows, by all sessions; only ever grows
-        self.refused = 0  #: statements that found no space, or lost to another session
+        self.refused = 0  #: statements that found no space
         self._lock = threading.Lock()
 
     def start(self, step: Callable[[pymysql.Connection, int], None], sessions: int) -> None:
@@ -78,11 +81,11 @@ class Load:
             except pymysql.Error as error:
                 if error.args[0] in GONE or not connection.open:
                     return
-                if error.args[0] not in REFUSED:
+                if error.args[0] not in NO_SPACE | LOST:
                     self._failure = error
                     return
                 with self._lock:
-                    self.refused += 1
+                    self.refused += error.args[0] in NO_SPACE
                 with contextlib.suppress(pymysql.Error):
                     connection.rollback()
                 time.sleep(0.01)

@@ -12,6 +12,7 @@ from harness.measurement import Measurement
 from harness.report.blocks import Block
 from harness.results import Results
 from harness.scenario import Choice, Dataset, Point, Scenario
+from harness.scenarios.io_bound import IoUpdate
 from harness.server import Server
 from harness.server_definition import ServerDefinition
 
@@ -60,3 +61,15 @@ def test_rounds_alternate_and_no_server_is_always_first() -> None:
     assert [name for number, name, _ in order if number == 2] == list("bcabca")
     assert [name for number, name, _ in order if number == 3] == list("cabcab")
     assert [points for _, _, points in order[:6]] == [2, 2, 2, 1, 1, 1]
+
+
+def test_the_variants_of_a_load_larger_than_the_pool() -> None:
+    variants = {"pool_size": "2G", "instances": "4", "data_size": "22000M", "clients": "1"}
+    variants |= {"tables": "8", "flush": "O_DIRECT", "counted": "no"}
+    measured, disk = IoUpdate(Choice(variants=variants)).points()
+    assert (measured.parameters["what"], disk.parameters["what"]) == ("load", "disk")
+    assert measured.settings["buffer_pool_instances"] == 4
+    assert measured.dataset is not None
+    assert measured.dataset.name == f"sbtest-8x{22000 * 2**20 // 220 // 8}"
+    points = IoUpdate(Choice(variants=variants | {"counted": "yes"})).points()
+    assert [point.parameters["what"] for point in points] == ["load", "counted", "disk"]
