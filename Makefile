@@ -65,6 +65,7 @@ bench: $(VENV)/complete ## Measure servers side by side (SCENARIO= SERVERS= QUIC
 	@$(harness) run --servers $(SERVERS) $(if $(SCENARIO),--scenarios $(SCENARIO)) \
 	  $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) \
 	  $(if $(VARIANT),--variant $(VARIANT)) $(if $(QUICK),--quick) $(if $(KEEP),--keep-data) \
+	  $(if $(WIDTH),--width $(WIDTH)) $(if $(filter-out file,$(origin MINUTES)),--minutes $(MINUTES)) \
 	  $(if $(RUN),--run $(RUN)) $(if $(RESUME),--resume)
 
 bench-report: $(VENV)/complete ## Draw the report of a run again (RUN=, the newest without)

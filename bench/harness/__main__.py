@@ -1,6 +1,6 @@
 # Copyright (c) 2026, Sluice contributors.
 # GPLv2, see LICENSE.
-"""The command line: run, report, and what they take. make: Nothing to be done for 'bench'. calls it."""
+"""The command line: run, report, and what they take. `make bench` calls it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from harness import capacity, machine, peers, places, run_directory, server_definition, settings
 from harness.errors import BenchError
+from harness.interleaved import Precision
 from harness.report import write
 from harness.runner import Runner
 from harness.scenario import Choice, Scenario
@@ -61,7 +62,10 @@ def _run(options: argparse.Namespace) -> int:
             path, scenarios, servers, scenarios[0].choice, rounds, machine.describe(places.WORK)
         )
         print(f"bench: the run is {path.name}, in {path}", flush=True)
-        runner = Runner(run, servers, common, places.DATA, keep_data=options.keep_data)
+        precision = Precision(options.width / 100, options.minutes)
+        runner = Runner(
+            run, servers, common, places.DATA, keep_data=options.keep_data, precision=precision
+        )
         try:
             runner.run(scenarios, rounds)
         except KeyboardInterrupt:
@@ -163,6 +167,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--servers", nargs="+", required=True, help="names in servers/, or files")
     run.add_argument("--rounds", type=_positive, help="instead of each scenario's own number")
     run.add_argument("--seconds", type=_positive, help="length of a timed point")
+    run.add_argument("--width", type=_positive_real, default=2, help="percent: bursts go on until")
+    run.add_argument("--minutes", type=_positive_real, default=10, help="of bursts, at one point")
     run.add_argument("--variant", nargs="*", default=[], help="name=value of a scenario")
     run.add_argument("--quick", action="store_true", help="small and short: does it work?")
     run.add_argument("--keep-data", action="store_true", help="do not remove data directories")
@@ -178,6 +184,13 @@ def _parser() -> argparse.ArgumentParser:
 def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
+def _positive_real(text: str) -> float:
+    number = float(text)
+    if not number > 0:
         raise argparse.ArgumentTypeError(f"{text} is not a positive number")
     return number
 

@@ -21,13 +21,19 @@ EMPTY_DIRECTORY = 400 * 2**20  #: an empty data directory with its logs, generou
 def check(
     scenarios: Sequence[Scenario], servers: Sequence[ServerDefinition], data: Path, *, keep: bool
 ) -> None:
-    """Data of one scenario at a time is on disk (of all, with keep); one server runs at a time."""
+    """Data of one scenario at a time is on disk (of all, with keep); of servers, one runs at a
+    time, and where bursts are interleaved all of them."""
     needed = [_disk(scenario, len(servers)) for scenario in scenarios]
     disk = sum(needed) if keep else max(needed)
     there = sum(file.stat().st_size for file in data.rglob("*") if file.is_file())
     free = shutil.disk_usage(data).free + there - _SPARE
     memory = max(
-        (dataset.memory_bytes for one in scenarios for dataset in datasets(one)), default=0
+        (
+            dataset.memory_bytes * (len(servers) if one.interleaved else 1)
+            for one in scenarios
+            for dataset in datasets(one)
+        ),
+        default=0,
     )
     available = memory_bytes("MemAvailable")
     if disk > free:
@@ -42,7 +48,7 @@ def check(
         )
     if memory > available:
         raise BenchError(
-            f"not enough memory: a server takes up to {memory / _GIB:.1f} GiB, "
+            f"not enough memory: what runs at a time takes up to {memory / _GIB:.1f} GiB, "
             f"{available / _GIB:.1f} GiB are available. QUICK=1 takes less"
         )
 

@@ -36,7 +36,12 @@ def groups(points: Sequence[Point]) -> Iterator[tuple[Point, ...]]:
 
 def _together(one: Point, other: Point) -> bool:
     shareable = not (one.fresh or other.fresh) and one.dataset is not None
-    return shareable and one.dataset == other.dataset and one.settings == other.settings
+    return shareable and _start(one) == _start(other)
+
+
+def _start(point: Point) -> tuple[object, ...]:
+    """All that decides how its server is started."""
+    return point.dataset, point.settings, point.environment, point.disk_ops
 
 
 def sessions(

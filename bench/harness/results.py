@@ -14,6 +14,7 @@ import pandas as pd
 from harness.measurement import FIGURES
 
 POINT = "point.json"
+BASE = "stock"  #: the server that ratios refer to, if it is in the run
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,13 @@ The runner asks a scenario for its points and does the rest:
                 for each point of the group: scenario.measure(server, point)
                 stop the server
 
+With `interleaved`, all servers are up at once on data directories of their own, and
+
+    for each group of points:
+        for each point of the group: scenario.warm_up(server, point) on each server
+            for each round, until the interval is narrow: the servers in random order:
+                scenario.measure(server, point), a burst of seconds, the others frozen
+
 The data directory of a dataset is made once a server, by prepare(), and kept.
 A measurement that is complete is on disk before the next one begins; a run that
 was interrupted goes on with the first one that is missing.
@@ -68,6 +75,9 @@ class Point:
     seconds: float  #: a guess of how long measure() takes, for the progress line
     settings: Mapping[str, Value] = field(default_factory=dict)  #: neutral names, settings.toml
     fresh: bool = False  #: start the server anew for this point, share it with no other
+    environment: Mapping[str, str] = field(default_factory=dict)  #: of the server's process
+    disk_ops: int | None = None  #: reads, and writes, a second that the server's disk is held to
+    compared: bool = True  #: False: once a round's worth is enough, no ratio is drawn from it
 
     @property
     def label(self) -> str:
@@ -88,6 +98,9 @@ class Scenario(ABC):
     about: ClassVar[str]  #: what is run and what each figure means; the report prints it
     variants: ClassVar[Mapping[str, str]] = {}  #: names that VARIANT= may set, and what they do
     rounds: ClassVar[int] = 5  #: rounds unless ROUNDS= says otherwise; 1 for what does not vary
+    #: Bursts that alternate between running servers; `rounds` are the least then. For what takes
+    #: minutes to show (checkpoints, purge, recovery) a server has the machine for itself instead.
+    interleaved: ClassVar[bool] = False
 
     def __init__(self, choice: Choice) -> None:
         self.choice = choice
@@ -109,6 +122,9 @@ class Scenario(ABC):
 
     def prepare(self, server: Server, dataset: Dataset) -> None:
         """Fill the data directory. The server is up; it is stopped cleanly afterwards."""
+
+    def warm_up(self, server: Server, point: Point) -> None:
+        """Bring the server into the state that is to be measured; once before its bursts."""
 
     @abstractmethod
     def measure(self, server: Server, point: Point, into: Measurement) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pymysql
 import pymysql.cursors
 
@@ -140,6 +141,7 @@ class Server:
             return
         process, self._process = self._process, None
         process.terminate()
+        process.send_signal(signal.SIGCONT)
         try:
             process.wait(timeout)
         except subprocess.TimeoutExpired as error:
@@ -157,6 +159,18 @@ class Server:
         process, self._process = self._process, None
         process.send_signal(signal.SIGKILL)
         process.wait()
+
+    def freeze(self) -> None:
+        """Stand still (SIGSTOP): nothing of it runs while another server is measured."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+
+    def processor_seconds(self) -> float:
+        """Processor time of all its threads since its start, user and system."""
+        times = psutil.Process(self.pid).cpu_times()
+        return times.user + times.system
 
     @property
     def running(self) -> bool:
@@ -240,9 +254,10 @@ class Server:
     def _launch(self, timeout: float) -> float:
         started = time.monotonic()
         # A process group of its own: Ctrl-C at the terminal is for the harness, which stops it.
-        # Should the harness be killed, the kernel tells the server to shut down.
+        # Should the harness be killed, the kernel kills the server: it may be frozen, and its
+        # data directory has to survive a crash anyway.
         self._process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "TERM", *self.command],
+            ["setpriv", "--pdeathsig", "KILL", *self.command],
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

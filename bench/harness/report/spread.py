@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from harness import intervals
+
 Cell = str | int | float
 
 
@@ -46,8 +48,13 @@ def ratios(
     figures: Sequence[str],
     servers: Sequence[str],
     base: str,
+    *,
+    interval: bool = False,
 ) -> pd.DataFrame:
-    """Each round divided by the base server's same round: median [smallest – largest]."""
+    """Each round divided by the base server's same round: median [smallest – largest].
+
+    With interval, of rounds that are bursts: median [its interval of 95 %].
+    """
     rows = []
     for values, figure, part in _by_point(frame, keys, figures):
         by_round = part.pivot_table(index="round", columns="server", values="value")
@@ -60,7 +67,11 @@ def ratios(
             row[server] = "–"
             if server in by_round:
                 usable = by_round[by_round[base] != 0]
-                row[server] = median_and_range((usable[server] / usable[base]).dropna(), "ratio")
+                values = (usable[server] / usable[base]).dropna()
+                if interval and not values.empty:
+                    row[server] = str(intervals.ratio(values.to_list()))
+                else:
+                    row[server] = median_and_range(values, "ratio")
         rows.append(row)
     return pd.DataFrame(rows)
 

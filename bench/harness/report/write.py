@@ -11,16 +11,16 @@ from pathlib import Path
 
 import jinja2
 import matplotlib
+import pandas as pd
 from markupsafe import Markup
 
 from harness import places, settings
+from harness.report import verdict
 from harness.report.blocks import Block, Table, Text
-from harness.results import Results
+from harness.results import BASE, Results
 from harness.run_directory import RunDirectory
 from harness.scenario import Choice, Scenario
 from harness.scenarios import ALL
-
-_BASE = "stock"  #: ratios refer to it
 
 # The same data give the same file: no random names of clip paths, no date.
 matplotlib.rcParams["svg.hashsalt"] = "sluice"
@@ -53,10 +53,12 @@ def report(run: RunDirectory) -> Path:
     for directory in ("plots", "csv"):
         (run.path / directory).mkdir(exist_ok=True)
     content = run.content
+    judged = _verdict(run)
     facts = {
         "name": run.path.name,
         "content": content,
         "base": _base(run),
+        "verdict": _table(Table(judged, "")) if not judged.empty else None,
         "chapters": [_chapter(run, scenario) for scenario in _scenarios(run)],
         "remarks": run.remarks,
         "settings": settings.load(places.SETTINGS, quick=content["quick"]).values,
@@ -83,7 +85,7 @@ def report(run: RunDirectory) -> Path:
 
 
 def _base(run: RunDirectory) -> str | None:
-    return _BASE if _BASE in run.content["servers"] else None
+    return BASE if BASE in run.content["servers"] else None
 
 
 def _scenarios(run: RunDirectory) -> Iterator[Scenario]:
@@ -93,9 +95,27 @@ def _scenarios(run: RunDirectory) -> Iterator[Scenario]:
             yield scenario(Choice(run.content["quick"], asked["seconds"], asked["variants"]))
 
 
-def _chapter(run: RunDirectory, scenario: Scenario) -> Chapter:
+def _verdict(run: RunDirectory) -> pd.DataFrame:
+    """Of the scenarios whose servers were compared burst by burst."""
+    base = _base(run)
+    scenarios = [one for one in _scenarios(run) if one.interleaved]
+    if base is None or not scenarios:
+        return pd.DataFrame()
+    return verdict.sorted_by_verdict(
+        [
+            verdict.table(one, _results(run, one).figures(), run.content["servers"], base)
+            for one in scenarios
+        ]
+    )
+
+
+def _results(run: RunDirectory, scenario: Scenario) -> Results:
     points = [point.directory for point in scenario.points()]
-    results = Results(run.path, scenario.name, points, run.content["servers"], _base(run))
+    return Results(run.path, scenario.name, points, run.content["servers"], _base(run))
+
+
+def _chapter(run: RunDirectory, scenario: Scenario) -> Chapter:
+    results = _results(run, scenario)
     figures = results.figures()
     blocks = [Text("Nothing was measured.")]
     if not figures.empty:
@@ -110,9 +130,7 @@ def _item(run: RunDirectory, scenario: Scenario, block: Block) -> Item:
     if isinstance(block, Text):
         return Item("text", block.text)
     if isinstance(block, Table):
-        frame = block.frame.astype(object).where(block.frame.notna(), "")
-        rows = tuple(tuple(str(cell) for cell in row) for row in frame.itertuples(index=False))
-        return Item("table", block.caption, tuple(map(str, frame.columns)), rows)
+        return _table(block)
     svg = io.StringIO()
     block.figure.savefig(svg, format="svg", metadata={"Date": None})
     text = svg.getvalue()
@@ -120,3 +138,9 @@ def _item(run: RunDirectory, scenario: Scenario, block: Block) -> Item:
     (run.path / file).write_text(text)
     # In HTML the drawing stands without its XML declaration and document type.
     return Item("plot", block.caption, file=file, svg=Markup(text[text.index("<svg") :]))
+
+
+def _table(block: Table) -> Item:
+    frame = block.frame.astype(object).where(block.frame.notna(), "")
+    rows = tuple(tuple(str(cell) for cell in row) for row in frame.itertuples(index=False))
+    return Item("table", block.caption, tuple(map(str, frame.columns)), rows)

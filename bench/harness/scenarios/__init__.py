@@ -6,6 +6,7 @@ from harness.scenario import Scenario
 from harness.scenarios.binlog_purge import BinlogPurge
 from harness.scenarios.bulk_load import BulkLoad
 from harness.scenarios.cached import CachedMixed, CachedSelect, CachedUpdate
+from harness.scenarios.cloud_disk import CloudDisk
 from harness.scenarios.defaults import Defaults
 from harness.scenarios.io_bound import IoSelect, IoUpdate
 from harness.scenarios.metadata_lock import MetadataLock
@@ -15,6 +16,7 @@ from harness.scenarios.ssb import StarSchemaBenchmark
 ALL: tuple[type[Scenario], ...] = (
     IoUpdate,
     IoSelect,
+    CloudDisk,
     CachedUpdate,
     CachedSelect,
     CachedMixed,

@@ -11,6 +11,7 @@ from harness import sysbench
 from harness.measurement import Measurement
 from harness.report import plots, spread
 from harness.report.blocks import Block, Plot, Table
+from harness.report.verdict import COMPARED, INTERVALS
 from harness.results import Results
 from harness.scenario import Choice, Dataset, Point, Scenario
 from harness.server import Server
@@ -18,6 +19,8 @@ from harness.settings import size_in_bytes
 
 
 class _Cached(Scenario):
+    interleaved = True
+    rounds = 9
     variants: ClassVar[Mapping[str, str]] = {"clients": "numbers, default 1"}
     scripts: ClassVar[Sequence[str]]
     counted: ClassVar[str] = "statements a second"  #: what throughput is
@@ -25,7 +28,7 @@ class _Cached(Scenario):
     def __init__(self, choice: Choice) -> None:
         super().__init__(choice)
         self._rows = 10_000 if choice.quick else 1_000_000
-        self._seconds = choice.seconds or (1 if choice.quick else 20)
+        self._seconds = choice.seconds or (1 if choice.quick else 3)
         self._clients = [int(word) for word in choice.variants.get("clients", "1").split(",")]
 
     def needs(self) -> Sequence[str]:
@@ -55,17 +58,25 @@ class _Cached(Scenario):
     def prepare(self, server: Server, dataset: Dataset) -> None:
         sysbench.prepare(server, self._load(self.scripts[0]))
 
-    def measure(self, server: Server, point: Point, into: Measurement) -> None:
+    def _load_of(self, point: Point) -> tuple[sysbench.Load, int]:
         mode = "auto" if point.parameters["statements"] == "prepared" else "disable"
         load = self._load(str(point.parameters["test"]), f"--db-ps-mode={mode}")
-        clients = int(point.parameters["clients"])
+        return load, int(point.parameters["clients"])
+
+    def warm_up(self, server: Server, point: Point) -> None:
         # Every page into the pool, then everything that warms up with use.
         server.rows("SELECT SUM(LENGTH(c)), SUM(k) FROM sbtest1", sysbench.DATABASE)
-        sysbench.run(server, load, clients, max(1, self._seconds // 5))
+        sysbench.run(server, *self._load_of(point), self._seconds)
+
+    def measure(self, server: Server, point: Point, into: Measurement) -> None:
+        load, clients = self._load_of(point)
         read_before = int(server.status("innodb_pages_read")["innodb_pages_read"])
+        processor = server.processor_seconds()
         outcome = sysbench.run(server, load, clients, self._seconds)
+        processor = server.processor_seconds() - processor
         read = int(server.status("innodb_pages_read")["innodb_pages_read"]) - read_before
         into.figure("throughput", outcome.per_second, "1/s")
+        into.figure("processor_time", processor / outcome.transactions * 1e6, "us/transaction")
         for name, value in outcome.latency_ms.items():
             into.figure(f"latency_{name}", value, "ms")
         into.figure("pages_read", read, "pages")
@@ -81,13 +92,22 @@ class _Cached(Scenario):
             drawing = plots.bars(part, "case", results.servers, self.counted)
             caption = f"Clients: {clients}. Bars, the rounds' median; whiskers, their range."
             blocks.append(Plot(drawing, f"throughput-{clients}", caption))
-        shown = ["throughput", "latency_p50", "latency_p95", "latency_p99", "latency_max"]
+        shown = [
+            "throughput",
+            "processor_time",
+            "latency_p50",
+            "latency_p95",
+            "latency_p99",
+            "latency_max",
+        ]
         shown.append("pages_read")
         caption = "Median of the rounds, and their range in brackets."
         blocks.append(Table(spread.overview(frame, keys, shown, results.servers), caption))
         if results.base:
-            ratios = spread.ratios(frame, keys, ["throughput"], results.servers, results.base)
-            caption = f"Ratio to {results.base} in the same round: median, and range in brackets."
+            ratios = spread.ratios(
+                frame, keys, list(COMPARED), results.servers, results.base, interval=True
+            )
+            caption = INTERVALS.format(base=results.base)
             blocks.append(Table(ratios, caption))
         return blocks
 

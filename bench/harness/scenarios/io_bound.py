@@ -17,6 +17,7 @@ from harness.errors import BenchError
 from harness.measurement import Measurement
 from harness.report import plots, spread
 from harness.report.blocks import Block, Plot, Table, Text
+from harness.report.verdict import COMPARED, INTERVALS
 from harness.results import Results
 from harness.scenario import Choice, Dataset, Point, Scenario
 from harness.server import Server
@@ -58,8 +59,11 @@ class _IoBound(Scenario):
         "pool_size": "of the buffer pool, default 256M",
         "instances": "of the buffer pool, default one for each GiB, at most 8",
         "data_size": "of all tables, default eight times the pool",
+        "disk": "reads, and writes, a second that the disk is held to (root); default: as it is",
         "counted": "no: without the points at which mutexes and searches are counted",
     }
+    interleaved = True
+    rounds = 9
     script: ClassVar[str]
     write_percent: ClassVar[int]  #: of the page I/Os that fio does
 
@@ -67,8 +71,8 @@ class _IoBound(Scenario):
         super().__init__(choice)
         quick = choice.quick
         self._pool = choice.variants.get("pool_size", "16M" if quick else "256M")
-        self._seconds = choice.seconds or (2 if quick else 10)
-        self._warm_up = max(1, self._seconds // 3)
+        self._seconds = choice.seconds or (1 if quick else 3)
+        self._disk_ops = int(choice.variants["disk"]) if "disk" in choice.variants else None
         self._clients = self._numbers("clients", (1, 8) if quick else _CLIENTS)
         self._tables = self._numbers("tables", _TABLES)
         self._methods = choice.variants.get("flush", ",".join(_METHODS)).split(",")
@@ -120,23 +124,33 @@ class _IoBound(Scenario):
         for tables, method in itertools.product(self._tables, self._methods):
             settings = self._settings() | {"flush_method": method}
             dataset = self._dataset(tables)
-            seconds = self._seconds + self._warm_up + 2
+            seconds = self._seconds + 2
             for clients in self._clients:
                 parameters = {"what": _LOAD, "flush": method, "tables": tables, "clients": clients}
-                points.append(Point(dataset, parameters, seconds, settings))
+                points.append(
+                    Point(dataset, parameters, seconds, settings, disk_ops=self._disk_ops)
+                )
             if self._counted:
                 counted = settings | {"performance_schema": "on", "mutex_instruments": "on"}
                 parameters = parameters | {"what": _COUNTED}
-                points.append(Point(dataset, parameters, seconds, counted))
+                points.append(Point(dataset, parameters, seconds, counted, compared=False))
         # Once a round and server, in the same directory, with the server idle.
         dataset = self._dataset(self._tables[0])
         parameters = {"what": _DISK, "flush": "O_DIRECT", "tables": 0, "clients": _DEPTH}
-        points.append(Point(dataset, parameters, self._seconds + 5, points[0].settings))
+        points.append(
+            Point(dataset, parameters, self._seconds + 5, points[0].settings, compared=False)
+        )
         return points
 
     def prepare(self, server: Server, dataset: Dataset) -> None:
         tables = int(dataset.name.partition("-")[2].partition("x")[0])
         sysbench.prepare(server, self._load(tables))
+
+    def warm_up(self, server: Server, point: Point) -> None:
+        if point.parameters["what"] != _DISK:
+            load = self._load(int(point.parameters["tables"]))
+            self._fill_pool(server, load)
+            sysbench.run(server, load, int(point.parameters["clients"]), self._seconds)
 
     def measure(self, server: Server, point: Point, into: Measurement) -> None:
         what = point.parameters["what"]
@@ -145,8 +159,6 @@ class _IoBound(Scenario):
             return
         load = self._load(int(point.parameters["tables"]))
         clients = int(point.parameters["clients"])
-        self._fill_pool(server, load)
-        sysbench.run(server, load, clients, self._warm_up)
         if what == _COUNTED:
             self._measure_counted(server, load, clients, into)
         else:
@@ -176,10 +188,12 @@ class _IoBound(Scenario):
     def _measure_load(
         self, server: Server, load: sysbench.Load, clients: int, into: Measurement
     ) -> None:
-        before = server.status("innodb%")
+        before, processor = server.status("innodb%"), server.processor_seconds()
         outcome = sysbench.run(server, load, clients, self._seconds)
+        processor = server.processor_seconds() - processor
         after = server.status("innodb%")
         into.figure("throughput", outcome.per_second, "1/s")
+        into.figure("processor_time", processor / outcome.transactions * 1e6, "us/statement")
         for name, value in outcome.latency_ms.items():
             into.figure(f"latency_{name}", value, "ms")
         seconds = outcome.transactions / outcome.per_second
@@ -256,8 +270,10 @@ class _IoBound(Scenario):
             blocks.append(Table(table, "Counted apart: median of the rounds, and their range."))
             blocks.append(_top_mutexes(results))
         if results.base:
-            ratios = spread.ratios(load, keys, ["throughput"], results.servers, results.base)
-            caption = f"Ratio to {results.base} in the same round: median, and range in brackets."
+            ratios = spread.ratios(
+                load, keys, list(COMPARED), results.servers, results.base, interval=True
+            )
+            caption = INTERVALS.format(base=results.base)
             blocks.append(Table(ratios, caption))
         blocks.append(
             Table(
@@ -275,6 +291,7 @@ _METRICS = {
 }
 _SHOWN = [
     "throughput",
+    "processor_time",
     "latency_p50",
     "latency_p95",
     "latency_p99",

@@ -71,14 +71,61 @@ def test_servers_share_what_was_filled_and_a_size_of_the_data_is_kept(
     variants = ["clients=1", "tables=2", "flush=O_DIRECT", "data_size=40M", "instances=2"]
     code, output = house.run(*arguments, "--variant", *variants)
     assert code == 0, output
-    # Each server has two points of the load, counted apart or not, and one of the disk.
-    assert "[1/7] io-select, built: filling" in output
+    assert "io-select, built: filling" in output
     assert output.count("filling") == 1
     assert load(house.work / "results" / "one").remarks == []
     sizes = {file.stat().st_size for file in house.work.glob("data/*/*/data/sbtest/*.ibd")}
     assert len(sizes) == 1
     # Half of it, and what InnoDB extends ahead; by default it would be 64M each.
     assert 16 << 20 < sizes.pop() < 40 << 20
+
+
+def test_bursts_alternate_between_servers_that_are_up_at_once(
+    house: House, server_file: Path, tmp_path: Path
+) -> None:
+    """Rounds in random order until the intervals are narrow; the same command goes on."""
+    stock = tmp_path / "stock.toml"
+    stock.write_text(server_file.read_text())
+    built = tmp_path / "built.toml"
+    built.write_text(server_file.read_text() + 'data_of = "stock"\n')
+    arguments = ["run", "--quick", "--scenarios", "cached-select", "--run", "one", "--keep-data"]
+    arguments += ["--servers", str(stock), str(built), "--rounds"]
+    code, output = house.run(*arguments, "3", "--width", "1000")
+    assert code == 0, output
+    assert output.count("filling") == 1
+    run = house.work / "results" / "one"
+    assert load(run).remarks == []
+    figures = pd.read_csv(run / "csv" / "cached-select.csv").set_index("figure")["value"]
+    assert len(figures["throughput"]) == 2 * 2 * 3, "servers, points, rounds"
+    assert (figures["processor_time"] > 0).all()
+    assert (figures["foreign_share"] <= 1).all()
+    assert "## Verdict" in (run / "report.md").read_text()
+    assert house.servers_running() == []
+    # All is known well enough: no server is started again.
+    code, output = house.run(*arguments, "3", "--width", "1000")
+    assert (code, output.count("round 4")) == (0, 0), output
+    # More is asked for, in no time: the rounds that are there stay.
+    code, output = house.run(*arguments, "4", "--width", "0.0001", "--minutes", "0.001")
+    assert (code, output.count("round 4"), output.count("round 5")) == (0, 2, 0), output
+    figures = pd.read_csv(run / "csv" / "cached-select.csv").set_index("figure")["value"]
+    assert len(figures["throughput"]) == 2 * 2 * 4
+
+
+def test_a_disk_that_is_held(house: House, server_file: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("a control group needs root")
+    arguments = ["run", "--quick", "--scenarios", "cloud-disk", "--rounds", "1", "--run", "one"]
+    arguments += ["--servers", str(server_file), "--seconds", "2"]
+    variants = ["sync=5", "loads=updates+reader", "disk=400", "clients=4"]
+    code, output = house.run(*arguments, "--variant", *variants)
+    assert code == 0, output
+    run = house.work / "results" / "one"
+    figures = pd.read_csv(run / "csv" / "cloud-disk.csv").set_index("figure")["value"]
+    # What was read ahead of the burst's own two seconds is not counted by the server.
+    assert figures["pages_read"] < 1.5 * 400
+    assert figures["reader_max"] >= figures["reader_p99"] > 0
+    groups = Path("/sys/fs/cgroup")
+    assert not [*groups.glob("sluice-bench-*"), *groups.glob("*/sluice-bench-*")]
 
 
 def test_binlog_purge_of_one_binary_as_two_servers(

@@ -94,6 +94,6 @@ class Thirsty(Three):
 def test_too_little_disk_or_memory(tmp_path: Path, server: ServerDefinition) -> None:
     with pytest.raises(BenchError, match=r"not enough disk: \d+\.\d GiB are needed"):
         capacity.check([Huge(Choice())], [server], tmp_path, keep=False)
-    with pytest.raises(BenchError, match=r"not enough memory: a server takes up to"):
+    with pytest.raises(BenchError, match=r"not enough memory: what runs at a time takes up to"):
         capacity.check([Thirsty(Choice())], [server], tmp_path, keep=False)
     capacity.check([Three(Choice())], [server], tmp_path, keep=False)

@@ -1,0 +1,101 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""Bursts that alternate between servers that are all up: neighbours hit all of them alike.
+
+A machine's speed differs by tens of percent from minute to minute. Two bursts a few seconds
+apart see the same machine, so the ratio inside a round is the figure, and rounds are added until
+its median is known as closely as was asked.
+"""
+
+from __future__ import annotations
+
+import random
+import resource
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import psutil
+
+from harness import intervals
+from harness.server import Server
+
+#: Figures whose intervals decide when there are enough rounds.
+DECIDING = ("throughput", "processor_time")
+#: Of the machine's processor time in a burst: what neither server nor load may use.
+FOREIGN_SHARE = 0.10
+ATTEMPTS = 3  #: at a burst beside which something else ran
+SETTLE = 0.3  #: seconds between thawing a server and its burst
+
+
+@dataclass(frozen=True)
+class Precision:
+    """When a point has been measured enough."""
+
+    width: float = 0.02  #: of the intervals of the deciding figures
+    minutes: float = 10  #: for one point, whatever the interval is then
+    rounds: int = 9  #: at least
+
+
+def enough(ratios: Sequence[Sequence[float]], precision: Precision) -> bool:
+    """Are there rounds enough, and is every interval narrow enough?"""
+    return all(
+        len(values) >= precision.rounds and intervals.ratio(values).width <= precision.width
+        for values in ratios
+    )
+
+
+class Order:
+    """The servers of each round in a random order of its own, repeatable by the seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def shuffled(self, things: Sequence[Server]) -> list[Server]:
+        return self._random.sample(things, len(things))
+
+
+def freeze_others(servers: Sequence[Server], measured: Server) -> None:
+    """Only the measured one runs. What it owes in the background it pays in its own bursts."""
+    for server in servers:
+        if server.running:
+            (server.thaw if server is measured else server.freeze)()
+    time.sleep(SETTLE)
+
+
+class Foreign:
+    """`with Foreign(server) as foreign:` around a burst; then what others had meanwhile.
+
+    Others are all but the server and the processes that the harness started and waited for: time
+    stolen by other virtual machines included.
+    """
+
+    share = 0.0  #: of the machine's processor time
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def __enter__(self) -> Self:
+        self._started, self._foreign = time.monotonic(), self._so_far()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if error[0] is None:
+            seconds = time.monotonic() - self._started
+            grown = self._so_far() - self._foreign
+            self.share = max(0.0, grown) / (seconds * (psutil.cpu_count() or 1))
+
+    def _so_far(self) -> float:
+        return _busy() - self._server.processor_seconds() - _ours()
+
+
+def _busy() -> float:
+    times = psutil.cpu_times()
+    return sum(times) - times.idle - times.iowait - times.guest - times.guest_nice
+
+
+def _ours() -> float:
+    times = resource.getrusage(resource.RUSAGE_CHILDREN)
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    return times.ru_utime + times.ru_stime + own.ru_utime + own.ru_stime

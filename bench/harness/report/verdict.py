@@ -1,0 +1,79 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""What is better, equal and worse than the base server: the table that a report opens with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from harness import intervals
+from harness.intervals import Ratio
+from harness.report import spread
+from harness.scenario import Scenario
+
+#: Figures that are compared, and whether more of them is better.
+COMPARED = {"throughput": True, "processor_time": False, "latency_p99": False}
+EQUAL = 0.02  #: an interval that lies within so much of 1 on both sides
+
+#: Caption of a table of ratios.
+INTERVALS = (
+    "Ratio to {base} in the same round of bursts: median, and the interval in which it lies with "
+    "95 % confidence (bootstrap)."
+)
+
+BETTER, EQUAL_TO, WORSE, UNKNOWN = "better", "equal", "worse", "not known"
+
+
+def judge(ratio: Ratio, *, more_is_better: bool) -> str:
+    """No claim rests on an interval that contains 1."""
+    if ratio.excludes_one:
+        return BETTER if (ratio.median > 1) == more_is_better else WORSE
+    within = 1 - EQUAL <= ratio.low and ratio.high <= 1 + EQUAL
+    return EQUAL_TO if within else UNKNOWN
+
+
+def table(
+    scenario: Scenario, figures: pd.DataFrame, servers: Sequence[str], base: str
+) -> pd.DataFrame:
+    """A row a point, figure and server other than the base: its ratio and what that means."""
+    rows = []
+    for point in scenario.points():
+        if not point.compared or figures.empty:
+            continue
+        for figure, more_is_better in COMPARED.items():
+            by_round = spread.only(figures, point.parameters, figure).pivot_table(
+                index="round", columns="server", values="value"
+            )
+            for server in servers:
+                if server == base or not {server, base} <= set(by_round):
+                    continue
+                values = (by_round[server] / by_round[base]).dropna()
+                if values.empty:
+                    continue
+                ratio = intervals.ratio(values.to_list())
+                remark = f"{ratio.collapsed} rounds below half of it" if ratio.collapsed else ""
+                rows.append(
+                    {
+                        "verdict": judge(ratio, more_is_better=more_is_better),
+                        "load": scenario.name,
+                        "point": point.label,
+                        "server": server,
+                        "figure": figure,
+                        f"by {base}'s [95 %]": str(ratio),
+                        "lowest round": f"{ratio.worst:.3f}",
+                        "rounds": ratio.rounds,
+                        "remark": remark,
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def sorted_by_verdict(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Worst news first."""
+    rows = pd.concat([one for one in tables if not one.empty] or [pd.DataFrame()])
+    if rows.empty:
+        return rows
+    order = {word: place for place, word in enumerate((WORSE, UNKNOWN, EQUAL_TO, BETTER))}
+    return rows.sort_values("verdict", key=lambda words: words.map(order), kind="stable")

@@ -1,0 +1,170 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""Data larger than the buffer pool on a disk as most people rent it: few I/Os, slow syncs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from harness import shim, sysbench
+from harness.errors import BenchError
+from harness.measurement import Measurement
+from harness.report import spread
+from harness.report.blocks import Block, Table
+from harness.report.verdict import COMPARED, INTERVALS
+from harness.results import Results
+from harness.scenario import Choice, Point
+from harness.scenarios.io_bound import IoUpdate
+from harness.server import Server
+
+_OPS = "3000"
+_CLIENTS = (16, 64)
+#: Loads by name: the sysbench test, or a pure reader beside the updates.
+_UPDATES, _SELECTS, _READER = "updates", "selects", "updates+reader"
+_FLUSHER_MAX = "innodb_lru_flusher_free_wait_max_us"
+
+_ABOUT = (
+    "The server's disk is held to so many reads and so many writes a second (cgroup), and each "
+    "fsync takes some milliseconds more (a shim). Data and settings are those of io-update. "
+    "updates+reader: one connection reads rows by primary key beside the updates, one after the "
+    "other; reader_max and reader_p99 are how long its statements take."
+)
+
+
+class CloudDisk(IoUpdate):
+    name = "cloud-disk"
+    title = "A rented disk: 3000 operations a second, slow syncs"
+    about = _ABOUT
+    variants: ClassVar[Mapping[str, str]] = {
+        "clients": "numbers, default 16,64",
+        "disk": f"reads, and writes, a second; default {_OPS}",
+        "sync": "milliseconds that an fsync takes more, numbers, default 0,10",
+        "loads": f"of {_UPDATES}, {_SELECTS}, {_READER}; default all",
+        "pool_size": "of the buffer pool, default 256M",
+        "instances": "of the buffer pool",
+        "data_size": "of the table, default eight times the pool",
+    }
+
+    def __init__(self, choice: Choice) -> None:
+        super().__init__(choice)
+        self._seconds = choice.seconds or (1 if choice.quick else 5)
+        self._disk_ops = int(choice.variants.get("disk", _OPS))
+        self._clients = self._numbers("clients", (8,) if choice.quick else _CLIENTS)
+        self._syncs = self._numbers("sync", (0, 10))
+        known = (_UPDATES, _SELECTS, _READER)
+        self._loads = choice.variants.get("loads", ",".join(known)).split(",")
+        for load in self._loads:
+            if load not in known:
+                raise BenchError(f"cloud-disk has no load {load!r}; known: {', '.join(known)}")
+
+    def needs(self) -> Sequence[str]:
+        return ("sysbench",)
+
+    def points(self) -> Sequence[Point]:
+        settings = self._settings() | {"flush_method": "O_DIRECT"}
+        return [
+            Point(
+                self._dataset(1),
+                {"load": load, "clients": clients, "sync": sync},
+                self._seconds + 2,
+                settings,
+                disk_ops=self._disk_ops,
+                environment=self._slow_sync(sync),
+            )
+            for sync in self._syncs
+            for load in self._loads
+            for clients in self._clients
+        ]
+
+    def _slow_sync(self, milliseconds: int) -> Mapping[str, str]:
+        if milliseconds == 0 or self.choice.work is None:
+            return {}
+        library = shim.build("slow_sync", self.choice.work)
+        return {"LD_PRELOAD": str(library), "SLOW_SYNC_MS": str(milliseconds)}
+
+    def _load_of(self, point: Point) -> sysbench.Load:
+        selects = point.parameters["load"] == _SELECTS
+        load = self._load(1)
+        return sysbench.Load(
+            "oltp_point_select" if selects else load.script, 1, load.rows, load.options
+        )
+
+    def warm_up(self, server: Server, point: Point) -> None:
+        load = self._load_of(point)
+        self._fill_pool(server, load)
+        sysbench.run(server, load, int(point.parameters["clients"]), self._seconds)
+
+    def measure(self, server: Server, point: Point, into: Measurement) -> None:
+        load, clients = self._load_of(point), int(point.parameters["clients"])
+        if point.parameters["load"] == _READER:
+            with _Reader(server, load.rows) as reader:
+                self._measure_load(server, load, clients, into)
+            into.figure("reader_p99", float(np.percentile(reader.milliseconds, 99)), "ms")
+            into.figure("reader_max", max(reader.milliseconds), "ms")
+            into.figure("reader_statements", len(reader.milliseconds), "statements")
+        else:
+            self._measure_load(server, load, clients, into)
+        longest = server.status("innodb_lru_flusher%").get(_FLUSHER_MAX)
+        if longest is not None:
+            into.figure("free_wait_max", int(longest) / 1000, "ms since the start")
+
+    def report(self, results: Results) -> Sequence[Block]:
+        frame = results.figures()
+        keys = ["sync", "load", "clients"]
+        shown = ["throughput", "processor_time", "latency_p50", "latency_p99", "latency_max"]
+        shown += ["reader_p99", "reader_max", "free_wait_max"]
+        shown += ["pages_read", "pages_written", "syncs"]
+        caption = "Median of the rounds, and their range in brackets."
+        blocks: list[Block] = [Table(spread.overview(frame, keys, shown, results.servers), caption)]
+        if results.base:
+            ratios = spread.ratios(
+                frame,
+                keys,
+                [*COMPARED, "reader_p99", "reader_max"],
+                results.servers,
+                results.base,
+                interval=True,
+            )
+            blocks.insert(0, Table(ratios, INTERVALS.format(base=results.base)))
+        return blocks
+
+
+class _Reader:
+    """One connection that reads rows one after the other, and how long each took."""
+
+    def __init__(self, server: Server, rows: int) -> None:
+        self._connection = server.connect(sysbench.DATABASE)
+        self._rows = rows
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._read)
+        self._error: Exception | None = None
+        self.milliseconds: list[float] = []
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._connection.close()
+        if self._error is not None:
+            raise BenchError(f"the reader failed: {self._error}") from self._error
+
+    def _read(self) -> None:
+        keys = np.random.default_rng(5)
+        try:
+            with self._connection.cursor() as cursor:
+                while not self._stop.is_set():
+                    key = int(keys.integers(1, self._rows + 1))
+                    started = time.perf_counter()
+                    cursor.execute("SELECT c FROM sbtest1 WHERE id = %s", (key,))
+                    cursor.fetchall()
+                    self.milliseconds.append(1000 * (time.perf_counter() - started))
+        except Exception as error:  # noqa: BLE001 - the thread that asked for it raises it
+            self._error = error
