@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import math
 import shutil
 import signal
 import sys
@@ -62,7 +63,9 @@ def _run(options: argparse.Namespace) -> int:
             path, scenarios, servers, scenarios[0].choice, rounds, machine.describe(places.WORK)
         )
         print(f"bench: the run is {path.name}, in {path}", flush=True)
-        precision = Precision(options.width / 100, options.minutes)
+        # A quick run asks whether it works, not how fast: the least number of rounds will do.
+        width = math.inf if options.quick else options.width / 100
+        precision = Precision(width, options.minutes)
         runner = Runner(
             run, servers, common, places.DATA, keep_data=options.keep_data, precision=precision
         )
