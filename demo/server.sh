@@ -3,6 +3,11 @@
 
 home=${DEMO_HOME:-$PWD/build/run} # for the tests
 
+if [ -d "$home/data" ] && [ ! -w "$home/data" ]; then
+  echo "error: $home/data belongs to the user $(stat --format=%U -- "$home/data"), as root called make run: call make as root" >&2
+  exit 1
+fi
+
 # The process whose working folder is our data directory, as a server's is. True even
 # when its binary has been built again since, or the checkout was renamed.
 server_pid() {
