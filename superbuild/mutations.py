@@ -110,6 +110,7 @@ class Runner:
                 [
                     *(ROOT / "superbuild" / "as-user.sh", "perl", "mysql-test-run.pl"),
                     *("--retry=0", "--force", "--max-test-fail=0", "--nounit-tests"),
+                    "--bind-local",
                     *("--big-test", "--clean-vardir", f"--vardir={self.work / name}"),
                     f"--testcase-timeout={TEST_TIMEOUT}",
                     f"--suite-timeout={RUN_TIMEOUT}",

@@ -68,11 +68,17 @@ def test_clean_leaves_a_server_its_files(checkout, server):
     assert (checkout.path / "build/debug/test/var/data").exists()
 
 
+def built():
+    """The preset to try it with."""
+    for preset in ("debug", "release"):
+        if Demonstration.objects(preset).is_dir():
+            return preset
+    raise AssertionError("no server is built; make debug builds one")
+
+
 class Demonstration:
     def __init__(self, home):
-        presets = [p for p in ("release", "debug") if self.objects(p).is_dir()]
-        assert presets, "no server is built; make debug builds one"
-        self.preset = presets[-1]
+        self.preset = built()
         self.home = home
         self.variables = os.environ | {
             "PRESET": self.preset, "DEMO_HOME": str(home), "ROWS": "1000", "SECONDS_OF_LOAD": "1",
@@ -155,7 +161,7 @@ def test_make_run(demonstration):
 @pytest.mark.parametrize("name", ["demonstration", "production"])
 def test_option_files(name):
     """Each option is known, and has a value that is taken as it is."""
-    preset = next(p for p in ("debug", "release") if Demonstration.objects(p).is_dir())
+    preset = built()
     run = subprocess.run(
         [ROOT / "superbuild" / "as-user.sh", Demonstration.objects(preset) / "mysqld",
          f"--defaults-file={ROOT}/config/{name}.cnf", "--validate-config", "--log-error-verbosity=2",
