@@ -18,7 +18,8 @@ seconds=${SECONDS_OF_LOAD:-30}
 rows=${ROWS:-1700000}
 
 # A socket's path may be 107 bytes long, a checkout's is longer now and then. In the
-# data directory its name is enough; nobody else may enter that one, either.
+# data directory its name is enough, and nobody else may enter that one: the server's
+# root has no password.
 client() { (cd "$home/data" && "$binaries/mysql" --no-defaults --socket=mysql.sock --user=root "$@"); }
 load() {
   (cd "$home/data" && exec sysbench --mysql-socket=mysql.sock --mysql-user=root --mysql-db=sbtest \
@@ -59,6 +60,7 @@ fi
 if ! server_pid >/dev/null; then
   touch -- "$home/started"
   "$as_user" --own "$home/data"
+  chmod 0700 -- "$home/data"
   nohup "$as_user" "$binaries/mysqld" --defaults-file="$options" --datadir="$home/data" \
     --basedir="$objects" --lc-messages-dir="$objects/share" --plugin-dir="$plugins" \
     --socket=mysql.sock >>"$home/mysqld.log" 2>&1 &

@@ -4,7 +4,7 @@
 # user sluice, or SLUICE_USER; it is made when it is missing.
 #
 #   as-user.sh COMMAND ...         run it, in the current folder
-#   as-user.sh --own FOLDER ...    make folders that this user owns
+#   as-user.sh --own PATH ...      let this user own these; folders are made
 #   as-user.sh --check             can this user work in this checkout?
 #
 # The checkout may lie in a folder that only root can enter, such as /root. No
@@ -20,10 +20,18 @@ fail() {
   exit 1
 }
 
+own() {
+  local path
+  for path in "$@"; do
+    [ -e "$path" ] || mkdir -p -- "$path"
+    [ "$(id -u)" -ne 0 ] || chown -R -- "$user:" "$path"
+  done
+}
+
 if [ "$(id -u)" -ne 0 ]; then
   case ${1:-} in
     --check) exit 0 ;;
-    --own) shift && exec mkdir -p -- "$@" ;;
+    --own) shift && own "$@" && exit ;;
     *) exec "$@" ;;
   esac
 fi
@@ -38,11 +46,6 @@ fi
 become=(setpriv --reuid="$user" --regid="$(id -g "$user")" --init-groups
   env -u TMPDIR -u XDG_CACHE_HOME -u XDG_CONFIG_HOME -u XDG_RUNTIME_DIR
   "HOME=$home" "USER=$user" "LOGNAME=$user")
-
-own() {
-  mkdir -p -- "$@"
-  chown -R -- "$user:" "$@"
-}
 
 # The first folder on the way to the checkout that the user may not enter.
 closed_folder() {

@@ -14,7 +14,6 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 preset=${PRESET:-debug}
-objects=$PWD/build/$preset/obj
 work=$PWD/build/$preset/test
 results=$work/results
 as_user=$PWD/superbuild/as-user.sh
@@ -37,11 +36,9 @@ run() {
     return
   fi
   echo "test: $name, $# tests" "${options[@]}"
-  (cd "$objects/mysql-test" && "$as_user" perl mysql-test-run.pl \
-    --parallel="${MTR_PARALLEL:-$(($(nproc) * 2))}" --retry=0 \
-    --force --max-test-fail=0 --nounit-tests --bind-local --clean-vardir --suite-timeout=60 \
+  superbuild/mtr.sh "$preset" --parallel="${MTR_PARALLEL:-$(($(nproc) * 2))}" --suite-timeout=60 \
     --vardir="$work/var" --xml-report="$results/$name.xml" \
-    "${sanitize[@]}" "${options[@]}" "$@") || failed_runs=1
+    "${sanitize[@]}" "${options[@]}" "$@" || failed_runs=1
 }
 
 # A test of ours is suite/SUITE/t/NAME.test; t/NAME.test is in the suite main.
@@ -87,7 +84,7 @@ if [ "${1:-}" = --list ]; then
   exit
 fi
 
-[ -x "$objects/runtime_output_directory/mysqld" ] || {
+[ -x "build/$preset/obj/runtime_output_directory/mysqld" ] || {
   echo "test: build/$preset holds no server; 'make $preset' builds it" >&2
   exit 1
 }

@@ -145,7 +145,7 @@ def test_make_run(demonstration):
     ]
     assert demonstration.ask("SHOW VARIABLES LIKE 'mysqlx%'") == []
     # Nobody else gets as far as the socket.
-    assert (demonstration.home / "data").stat().st_mode & 0o007 == 0
+    assert (demonstration.home / "data").stat().st_mode & 0o077 == 0
 
     assert f"up already, process {process.name}" in demonstration.run()
     assert demonstration.process() == process
