@@ -139,7 +139,7 @@ def verdicts(report):
             outcome = CAUGHT
             if "timeout after" in message:
                 outcome = "hung"
-            elif "Failed to start" in message:
+            elif "Failed to start" in message or "'check-testcase' before" in message:
                 outcome = "no server"
         name = f"{case.get('suitename')}.{case.get('name')}"
         if name not in worst or order.index(outcome) > order.index(worst[name][0]):

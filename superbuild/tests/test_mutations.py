@@ -74,6 +74,12 @@ SKIPPED = (
         (PASSED + FAILED.format("Test failed", "-right"), CAUGHT),
         (FAILED.format("Test failed, Test case timeout after 600 seconds", ""), "hung"),
         (FAILED.format("Test failed, Failed to start mysqld.1", ""), "no server"),
+        (
+            FAILED.format(
+                "Could not execute 'check-testcase' before testcase 's.one' (res: 1)", ""
+            ),
+            "no server",
+        ),
         ("", "not run"),
     ],
 )
