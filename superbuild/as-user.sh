@@ -38,7 +38,7 @@ fi
 
 if ! id -- "$user" >/dev/null 2>&1; then
   echo "as-user: making the system user $user, as servers do not run as root" >&2
-  useradd --system --user-group --no-create-home --home-dir /nonexistent \
+  PATH=$PATH:/usr/sbin useradd --system --user-group --no-create-home --home-dir /nonexistent \
     --shell /usr/sbin/nologin -- "$user" ||
     fail "the user $user could not be made; make one and name it: SLUICE_USER=..."
 fi
@@ -63,7 +63,7 @@ closed_folder() {
 not_to_be_entered() {
   fail "servers do not run as root, and the user $user cannot enter $1, which holds this checkout." \
     "Showing it the checkout alone takes a mount namespace, which this system refuses (a container?)." \
-    "Move the checkout to where everybody may enter, /opt or /usr/local/src say, or work as another user than root."
+    "Move the checkout to where everybody may enter, /opt or /usr/local/src say; or let others pass, chmod o+x '$1'; or work as another user than root."
 }
 
 case ${1:-} in

@@ -22,7 +22,7 @@ def plan(checkout, goal, preset, megabytes):
 
 
 @pytest.mark.parametrize(
-    ("goal", "preset", "needed"), [("run", "release", 6000), ("test", "debug", 8000)]
+    ("goal", "preset", "needed"), [("run", "release", 5000), ("test", "debug", 6000)]
 )
 def test_a_disk_that_is_too_small(checkout, goal, preset, needed):
     status, output = plan(checkout, goal, preset, needed - 1)
