@@ -10,16 +10,19 @@ as_user=$PWD/superbuild/as-user.sh
 objects=$PWD/build/$1/obj
 shift
 
-# Files that it writes beside the server and its plugins, where that user may write
-# nothing else, and removes when it ends. It cannot remove these, so one run does not
-# take them from another.
+# It writes these files beside the server and its plugins, and removes them when it ends.
+# That user may write nothing else there, and remove nothing: so a run does not take them
+# from another beside it, and the last one that ends removes them here.
 if [ "$(id -u)" -eq 0 ]; then
   files=("$objects/runtime_output_directory/mysqld.my"
     "$objects/plugin_output_directory/component_keyring_file.cnf")
+  exec 8>"$objects/mtr.lock"
+  flock --shared 8
   touch -- "${files[@]}"
   "$as_user" --own "${files[@]}"
+  trap 'if flock --nonblock 8; then rm -f -- "${files[@]}"; fi' EXIT
 fi
 
 cd "$objects/mysql-test"
-exec "$as_user" perl mysql-test-run.pl --retry=0 --force --max-test-fail=0 --nounit-tests \
-  --bind-local --clean-vardir "$@"
+"$as_user" perl mysql-test-run.pl --retry=0 --force --max-test-fail=0 --nounit-tests \
+  --bind-local --clean-vardir "$@" 8>&-
