@@ -7,7 +7,7 @@
 #   as-user.sh --own PATH ...      let this user own these; folders are made
 #   as-user.sh --check             can this user work in this checkout?
 #
-# The checkout may lie in a folder that only root can enter, such as /root. No
+# The checkout may lie in a folder that only root can enter, as root's home. No
 # permission is changed for that: the command gets a mount namespace of its own, in
 # which the closed folder shows nothing but the checkout.
 set -euo pipefail

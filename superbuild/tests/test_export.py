@@ -112,3 +112,14 @@ def test_export_after_export(work):
         assert status == 0, output
         assert (work.path / "sql/own/a.cc").read_text() == text
         assert text in (work.path / "patches/feature.patch").read_text()
+
+
+def test_clean_keeps_commits_that_patches_do_not_hold(work):
+    commit(work, a="int b;\n")
+    status, output = work.run("make", "clean")
+    assert status == 2 and "nothing was removed" in output
+    assert (work.path / "build" / "tree" / ".git").is_dir()
+    assert patches(work, "export")[0] == 0
+    status, output = work.run("make", "clean")
+    assert status == 0, output
+    assert not (work.path / "build").exists()
