@@ -1,12 +1,22 @@
 # Short names for the superbuild (CMakeLists.txt) and what surrounds it.
 # Variables: JOBS, PRESET, PATCH, PREFIX, DESTDIR, UPSTREAM_TARBALL, UPSTREAM_SHA256.
 
+ifneq ($(words $(CURDIR)),1)
+$(error This checkout lies at '$(CURDIR)', and upstream cannot be built where a path \
+  has a space: move or clone it elsewhere)
+endif
+
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PRESET ?= debug
 PREFIX ?= /usr/local/sluice
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
-export UPSTREAM_TARBALL UPSTREAM_SHA256 UPSTREAM_PIN
+export UPSTREAM_SHA256
+# Relative to where make was called; the build goes to folders of its own.
+absolute = $(if $(1),$(shell realpath --canonicalize-missing -- '$(1)'))
+override UPSTREAM_TARBALL := $(call absolute,$(UPSTREAM_TARBALL))
+override UPSTREAM_PIN := $(call absolute,$(UPSTREAM_PIN))
+export UPSTREAM_TARBALL UPSTREAM_PIN
 
 PATCHES = superbuild/patches.py
 TREES = build/upstream build/tree
@@ -14,42 +24,47 @@ build = cmake --preset $(1) >/dev/null && cmake --build --preset $(1)
 
 .PHONY: help
 help: ## List the targets
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | column -t -s $$'\t'
 
 .PHONY: run stop
+run: PRESET = release
 run: ## Build, start a server, run a load and show pages moving through the LRU
-	@superbuild/plan.sh run release
+	@superbuild/plan.sh run $(PRESET)
 	@superbuild/dependencies.sh
-	@$(call build,release)
-	@demo/run.sh
+	@superbuild/as-user.sh --check
+	@$(call build,$(PRESET))
+	@PRESET=$(PRESET) demo/run.sh
 
 stop: ## Stop the server that make run left running
 	@demo/stop.sh
 
-.PHONY: test test-long
+.PHONY: test test-long test-mutations
+# What fails for want of a network, of disk or of a permission fails before the build.
+prepare_test = superbuild/plan.sh test $(PRESET) && superbuild/dependencies.sh && \
+  superbuild/as-user.sh --check && $(MAKE) --no-print-directory $(VENV)/complete && \
+  $(call build,$(PRESET))
+
 test: ## Build the debug preset (PRESET=asan: that one), run our suites and the guard list
-	@superbuild/plan.sh test $(PRESET)
-	@superbuild/dependencies.sh
-	@$(call build,$(PRESET))
+	@$(prepare_test)
 	@PRESET=$(PRESET) superbuild/test.sh
 
 test-long: ## Run the loops that are too long for make test (two to five minutes each)
-	@superbuild/dependencies.sh
-	@$(call build,$(PRESET))
+	@$(prepare_test)
 	@PRESET=$(PRESET) superbuild/test.sh --big-test binlog_purge_crash.binlog_purge_night lru_flusher.kill_night \
 	  lru_stats.index_stats_many
+
+test-mutations: ## Break each feature on purpose: does a test notice? (SUITE=name, MTR_PARALLEL=)
+	@$(prepare_test)
+	@superbuild/mutations.py --preset $(PRESET) $(if $(SUITE),--suite $(SUITE))
 
 .PHONY: stress-gate stress-ddl stress-disk
 stress-gate: ## Stress the lock-free parts of page I/O alone, under TSAN and ASAN (SECONDS=60 each)
 	@superbuild/stress/gate.sh $(SECONDS)
 
-.PHONY: bench bench-report bench-test
+.PHONY: bench bench-report bench-test superbuild-test
 VENV = build/bench/venv
 $(VENV)/complete: bench/requirements.txt
-	@rm -rf $(VENV)
-	@python3 -m venv $(VENV)
-	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
-	@touch $@
+	@superbuild/venv.sh $(VENV) $<
 
 MINUTES ?= 30
 stress-ddl: $(VENV)/complete ## DDL of all kinds beside page I/O, rows checked (PRESET=debug|asan|tsan, MINUTES=30, KILL=1: kill -9)
@@ -72,7 +87,10 @@ bench-report: $(VENV)/complete ## Draw the report of a run again (RUN=, the newe
 	@$(harness) report $(if $(RUN),--run $(RUN))
 
 bench-test: $(VENV)/complete ## Run the tests of the benchmarks (on a server, if one is built)
-	@cd bench && ../$(VENV)/bin/python -m pytest --quiet $(if $(JUNIT),--junitxml=$(JUNIT))
+	@cd bench && ../$(VENV)/bin/python -m pytest --quiet -p no:cacheprovider $(if $(JUNIT),--junitxml=$(JUNIT))
+
+superbuild-test: $(VENV)/complete ## Run the tests of the superbuild and of the demonstration
+	@$(VENV)/bin/python -m pytest --quiet -p no:cacheprovider $(if $(JUNIT),--junitxml=$(JUNIT)) superbuild/tests
 
 .PHONY: deps release debug asan tsan stock
 deps: ## Install the Debian packages that are missing
@@ -134,9 +152,9 @@ format: upstream ## Format our server code with upstream's .clang-format
 lint: upstream $(VENV)/complete ## ShellCheck, formatting and the patch series
 	@superbuild/format.sh --check
 	@git ls-files '*.sh' .ci/run | xargs shellcheck -x
-	@cd bench && ../$(VENV)/bin/ruff check --quiet . ../superbuild/stress && ../$(VENV)/bin/ruff format --check --quiet . ../superbuild/stress
+	@cd bench && for how in 'check' 'format --check'; do \
+	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{stress,tests,mutations.py,results.py} || exit; done
 	@$(PATCHES) check $(TREES)
 
 clean: ## Remove all that was built (downloads and ccache stay)
-	@demo/stop.sh
-	rm -rf build
+	@superbuild/clean.sh

@@ -1,68 +1,87 @@
 #!/usr/bin/env bash
-# What `make run` does once the server is built: a data directory, a server on
-# loopback, a table several times the pool, half a minute of updates and point
-# selects, and what the LRU did meanwhile. Run again, it uses what is there.
+# What `make run` does once the server is built: a data directory, a server that
+# listens on a socket only, a table several times the pool, half a minute of updates
+# and point selects, and what the LRU did meanwhile. Run again, it uses what is there.
+# The server never runs as root (superbuild/as-user.sh).
 #
-# PORT (default 3316), SECONDS_OF_LOAD (30), ROWS (1700000: six times the pool)
+# PRESET (default release), SECONDS_OF_LOAD (30), ROWS (1700000: six times the pool)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-root=$PWD
-objects=$root/build/release/obj
+# shellcheck source=demo/server.sh
+source demo/server.sh
+objects=$PWD/build/${PRESET:-release}/obj
 binaries=$objects/runtime_output_directory
-home=$root/build/run
-port=${PORT:-3316}
+plugins=$objects/plugin_output_directory
+options=$PWD/config/demonstration.cnf
+as_user=$PWD/superbuild/as-user.sh
 seconds=${SECONDS_OF_LOAD:-30}
 rows=${ROWS:-1700000}
-# A socket's path may be 107 bytes long; a deep checkout's is longer.
-socket=$home/mysql.sock
-[ ${#socket} -lt 104 ] || socket=/tmp/sluice-$port.sock
 
-client() { "$binaries/mysql" --no-defaults --socket="$socket" --user=root "$@"; }
-running() { [ -f "$home/mysqld.pid" ] && kill -0 "$(<"$home/mysqld.pid")" 2>/dev/null; }
+# A socket's path may be 107 bytes long, a checkout's is longer now and then. In the
+# data directory its name is enough, and nobody else may enter that one: the server's
+# root has no password.
+client() { (cd "$home/data" && "$binaries/mysql" --no-defaults --socket=mysql.sock --user=root "$@"); }
+load() {
+  (cd "$home/data" && exec sysbench --mysql-socket=mysql.sock --mysql-user=root --mysql-db=sbtest \
+    --tables=1 --table-size="$rows" --rand-type=pareto "$@")
+}
 fail() {
   echo "run: error: $*" >&2
   exit 1
 }
 
+[ -x "$binaries/mysqld" ] || fail "there is no server in $objects; 'make run' builds it"
+"$as_user" --check
+
 if [ ! -d "$home/data" ]; then
   echo "run: making a data directory, $home/data"
   rm -rf -- "$home/data.partial"
   mkdir -p -- "$home"
-  "$binaries/mysqld" --no-defaults --initialize-insecure --datadir="$home/data.partial" \
-    --basedir="$objects" --lc-messages-dir="$objects/share" --user="$(id -un)" \
-    --log-error="$home/initialize.log" || fail "see $home/initialize.log"
+  "$as_user" --own "$home/data.partial"
+  "$as_user" "$binaries/mysqld" --no-defaults --initialize-insecure --datadir="$home/data.partial" \
+    --basedir="$objects" --lc-messages-dir="$objects/share" >"$home/initialize.log" 2>&1 || {
+    tail -n 3 -- "$home/initialize.log" >&2
+    fail "no data directory could be made; the whole log is $home/initialize.log"
+  }
   mv -- "$home/data.partial" "$home/data"
 fi
 
-if running; then
-  echo "run: the server is up already, process $(<"$home/mysqld.pid")"
-else
-  rm -f -- "$socket" "$home/mysqld.pid"
-  nohup "$binaries/mysqld" --defaults-file="$root/config/my.cnf" --datadir="$home/data" \
-    --basedir="$objects" --lc-messages-dir="$objects/share" \
-    --plugin-dir="$objects/plugin_output_directory" --user="$(id -un)" \
-    --port="$port" --socket="$socket" --pid-file="$home/mysqld.pid" \
-    --log-error="$home/mysqld.log" >/dev/null 2>&1 &
+# What is running may be older than what was built since.
+if pid=$(server_pid); then
+  if [ -n "$(find "$binaries/mysqld" "$plugins/lru_stats.so" "$options" demo superbuild/as-user.sh \
+    -newer "$home/started" 2>&1)" ]; then
+    echo "run: the server that is up, process $pid, is older than what is built; starting it again"
+    stop_server
+  else
+    echo "run: the server is up already, process $pid"
+  fi
+fi
+
+if ! server_pid >/dev/null; then
+  touch -- "$home/started"
+  "$as_user" --own "$home/data"
+  chmod 0700 -- "$home/data"
+  nohup "$as_user" "$binaries/mysqld" --defaults-file="$options" --datadir="$home/data" \
+    --basedir="$objects" --lc-messages-dir="$objects/share" --plugin-dir="$plugins" \
+    --socket=mysql.sock >>"$home/mysqld.log" 2>&1 &
   server=$!
   until client --execute='DO 0' 2>/dev/null; do
     kill -0 "$server" 2>/dev/null || {
-      tail -n 5 "$home/mysqld.log" >&2
-      fail "the server did not start; the whole log is $home/mysqld.log (is port $port taken? PORT=... sets another)"
+      tail -n 5 -- "$home/mysqld.log" >&2
+      fail "the server did not start; the whole log is $home/mysqld.log"
     }
     sleep 0.2
   done
   echo "run: $(client --batch --skip-column-names --execute='SELECT @@version, @@version_comment' | tr '\t' ' ') is up"
 fi
 
-bench=(sysbench --mysql-socket="$socket" --mysql-user=root --mysql-db=sbtest
-  --tables=1 --table-size="$rows" --rand-type=pareto)
 client --execute='CREATE DATABASE IF NOT EXISTS sbtest'
 have=$(client --batch --skip-column-names \
   --execute="SELECT COALESCE(MAX(id), 0) FROM sbtest.sbtest1" 2>/dev/null) || have=0
 if [ "$have" -lt "$rows" ]; then
   echo "run: making a table of $rows rows, about six times the buffer pool (half a minute)"
   client --execute='DROP TABLE IF EXISTS sbtest.sbtest1'
-  "${bench[@]}" --create_secondary=false oltp_point_select prepare >"$home/prepare.log" ||
+  load --create_secondary=false oltp_point_select prepare >"$home/prepare.log" 2>&1 ||
     fail "sysbench could not make the table, see $home/prepare.log"
 fi
 
@@ -71,9 +90,9 @@ snapshot() { client --execute='SELECT * FROM INFORMATION_SCHEMA.INNODB_LRU_STATS
 echo "run: $seconds seconds of updates (2 threads) and point selects (2 threads)"
 snapshot >"$home/before.tsv"
 started=$(date +%s.%N)
-"${bench[@]}" --threads=2 --time="$seconds" oltp_update_non_index run >"$home/updates.log" &
+load --threads=2 --time="$seconds" oltp_update_non_index run >"$home/updates.log" 2>&1 &
 updates=$!
-"${bench[@]}" --threads=2 --time="$seconds" oltp_point_select run >"$home/selects.log" &
+load --threads=2 --time="$seconds" oltp_point_select run >"$home/selects.log" 2>&1 &
 selects=$!
 for ((passed = 5; passed < seconds; passed += 5)); do
   sleep 5
@@ -93,9 +112,8 @@ echo "INFORMATION_SCHEMA.INNODB_LRU_STATS"
 demo/compare.sh "$home/before.tsv" "$home/after.tsv" "$started" "$ended"
 cat <<MESSAGE
 
-The server is left running.
-  connect   $binaries/mysql --socket=$socket --user=root
-            (or any client: 127.0.0.1, port $port, user root, no password)
+The server is left running, as the user $(stat --format=%U "/proc/$(server_pid)"), on a socket only.
+  connect   cd $home/data && $binaries/mysql --socket=mysql.sock --user=root
   log       $home/mysqld.log
   stop      make stop
 MESSAGE

@@ -385,20 +385,56 @@ def command_export(upstream, tree):
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary)
         exported = export_to(upstream, tree, out)
-        for name in set(all_own_files()) - files_below(out / "own"):
+        written = {f"patches/{name}": out / "patches" / name for name in files_below(out / "patches")}
+        written |= {name: out / "own" / name for name in files_below(out / "own")}
+        removed = set(all_own_files()) - set(written)
+        removed |= {f"patches/{old.name}" for old in PATCHES.glob("*.patch")} - set(written)
+        refuse_to_lose(tree, written, removed)
+        for name in sorted(removed):
             (ROOT / name).unlink()
             print(f"patches: removed {name}")
-        for name in sorted(files_below(out / "own")):
-            if replace_if_different(out / "own" / name, ROOT / name):
+        for name in sorted(written):
+            if replace_if_different(written[name], ROOT / name):
                 print(f"patches: wrote {name}")
-        for old in PATCHES.glob("*.patch"):
-            if old.stem not in exported:
-                old.unlink()
-                print(f"patches: removed patches/{old.name}")
-        for name in sorted(files_below(out / "patches")):
-            if replace_if_different(out / "patches" / name, PATCHES / name):
-                print(f"patches: wrote patches/{name}")
     print(f"patches: exported {len(exported)} patches")
+
+
+def refuse_to_lose(tree, written, removed):
+    """Stops an export that would delete or overwrite what no git repository holds.
+
+    This repository's objects hold what was ever committed or added; the work tree's
+    hold all that an export has written, as the last line sees to.
+    """
+    at_stake = sorted(removed) + sorted(
+        name for name, new in written.items()
+        if (ROOT / name).is_file() and not filecmp.cmp(new, ROOT / name, shallow=False)
+    )
+    blobs = hash_files([ROOT / name for name in at_stake], tree)
+    held = blobs_held(blobs, ROOT) | blobs_held(blobs, tree)
+    lost = [name for name, blob in zip(at_stake, blobs) if blob not in held]
+    if lost:
+        raise Problem(
+            "nothing was exported: these files would be deleted or overwritten, and git "
+            "could not give them back:\n"
+            + "\n".join(f"  {name}" for name in lost)
+            + f"\n  Bring them into a commit in {tree}, or 'git add' them here, or remove them."
+        )
+    hash_files(list(written.values()), tree, "-w")
+
+
+def hash_files(paths, tree, *options):
+    """The blob names of files; with -w they become objects of tree's repository."""
+    if not paths:
+        return []
+    return git("hash-object", "--no-filters", *options, "--", *map(str, paths), cwd=tree).split()
+
+
+def blobs_held(blobs, repository):
+    """Those of blobs that the repository has; none when it is no repository."""
+    return {
+        blob for blob in blobs
+        if run_git("cat-file", "-e", blob, cwd=repository).returncode == 0
+    }
 
 
 def export_to(upstream, tree, out):
@@ -612,6 +648,10 @@ def main():
             function(**arguments)
     except Problem as problem:
         sys.exit(f"patches: error: {problem}")
+    except OSError as error:  # a full disk, a folder of somebody else's
+        sys.exit(f"patches: error: {error.filename or ''}: {error.strerror}")
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"patches: error: {error.cmd[0]} failed, see above")
 
 
 if __name__ == "__main__":

@@ -1,70 +1,109 @@
 #!/usr/bin/env bash
-# Runs our own mtr tests, with our features off the tests of upstream that guard
-# the code our patches touch (patches/guard.list), and the tests of the
-# benchmarks (bench/tests, on the server that is built). Ends with the line
-# "N passed, N failed, N skipped"; any failure is this command's failure.
+# Runs our own mtr tests, the tests of upstream that guard the code our patches touch
+# (patches/guard.list), and the tests of the superbuild and of the benchmarks. No test
+# gets a second try. Ends with the line "N passed, N failed, N skipped"; results.py
+# says what counts as what.
 #
-#   test.sh [TEST ...]    these tests only, as suite.name (default: all)
+#   test.sh [TEST ...]    these mtr tests only, as suite.name, with options of mtr's
+#   test.sh --list        the mtr tests that would run, a line each run
 #
 # PRESET: debug (default) or asan, the build to test. Not tsan: mysql-test-run would
 # take reports of upstream's code for failures; make stress-ddl tells them apart.
 # MTR_PARALLEL: servers side by side (default twice the cores: tests mostly wait).
+# As root, all that starts a server runs as an ordinary user (as-user.sh).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-root=$PWD
 preset=${PRESET:-debug}
-objects=$root/build/$preset/obj
-results=$root/build/$preset/results
-
-[ -x "$objects/runtime_output_directory/mysqld" ] || {
-  echo "test: build/$preset holds no server; 'make $preset' builds it" >&2
-  exit 1
-}
+work=$PWD/build/$preset/test
+results=$work/results
+as_user=$PWD/superbuild/as-user.sh
 sanitize=()
 [ "$preset" != asan ] || sanitize=(--sanitize)
-
-# A test of ours is suite/SUITE/t/NAME.test; t/NAME.test is in the suite main.
-own_tests() {
-  find mysql-test -path '*/t/*.test' | sort |
-    sed -E 's#^mysql-test/(suite/([^/]+)/)?t/(.*)\.test$#\2.\3#; s#^\.#main.#'
-}
-guard_tests() { sed -E 's/#.*//; s/[[:space:]]+//g; /^$/d' patches/guard.list; }
-
-rm -rf -- "$results"
-mkdir -p -- "$results"
-declare -a arguments
 failed_runs=0
 
 # run NAME OPTION ... -- TEST ...
 run() {
-  local name=$1
+  local name=$1 options=()
   shift
-  arguments=()
   while [ "$1" != -- ]; do
-    arguments+=("$1")
+    options+=("$1")
     shift
   done
   shift
   [ $# -gt 0 ] || return 0
-  echo "test: $name, $# tests"
-  (cd "$objects/mysql-test" && perl mysql-test-run.pl --parallel="${MTR_PARALLEL:-$(($(nproc) * 2))}" \
-    --force --max-test-fail=0 --nounit-tests --clean-vardir --suite-timeout=60 \
-    --vardir="$root/build/$preset/var" --xml-report="$results/$name.xml" \
-    "${sanitize[@]}" "${arguments[@]}" "$@") || failed_runs=1
+  if [ -n "$list" ]; then
+    echo "$name:" "${options[@]}" -- "$@"
+    return
+  fi
+  echo "test: $name, $# tests" "${options[@]}"
+  superbuild/mtr.sh "$preset" --parallel="${MTR_PARALLEL:-$(($(nproc) * 2))}" --suite-timeout=60 \
+    --vardir="$work/var" --xml-report="$results/$name.xml" \
+    "${sanitize[@]}" "${options[@]}" "$@" || failed_runs=1
 }
 
+# A test of ours is suite/SUITE/t/NAME.test; t/NAME.test is in the suite main.
+run_own() {
+  local tests
+  mapfile -t tests < <(find mysql-test -path '*/t/*.test' | sort |
+    sed -E 's#^mysql-test/(suite/([^/]+)/)?t/(.*)\.test$#\2.\3#; s#^\.#main.#')
+  run own -- "${tests[@]}"
+}
+
+# One run for all tests of the list that name the same options.
+run_guard() {
+  local test options option kinds=() kind name=guard number=0 arguments
+  local -A tests=()
+  while read -r test options; do
+    [ -n "$test" ] || continue
+    for option in $options; do
+      [[ $option == --* ]] || {
+        echo "test: patches/guard.list: $test: '$option' is no server option, which would begin with --" >&2
+        exit 1
+      }
+    done
+    [ -n "${tests[guard $options]:-}" ] || kinds+=("$options")
+    tests[guard $options]+=" $test"
+  done < <(sed 's/#.*//' patches/guard.list)
+  for kind in "${kinds[@]}"; do
+    # Upstream's recorded results hold upstream's message texts, and its tests look
+    # for the files of a purge when the statement ends.
+    arguments=(--mysqld=--loose-lock-wait-timeout-details=OFF
+      --mysqld=--loose-binlog-purge-background=OFF)
+    for option in $kind; do arguments+=("--mysqld=$option"); done
+    # shellcheck disable=SC2086 # a list of words
+    run "$name" "${arguments[@]}" -- ${tests[guard $kind]}
+    name=guard-$((++number))
+  done
+}
+
+list=
+if [ "${1:-}" = --list ]; then
+  list=yes
+  run_own
+  run_guard
+  exit
+fi
+
+[ -x "build/$preset/obj/runtime_output_directory/mysqld" ] || {
+  echo "test: build/$preset holds no server; 'make $preset' builds it" >&2
+  exit 1
+}
+"$as_user" --check
+rm -rf -- "$work"
+"$as_user" --own "$work" "$results"
+
 if [ $# -gt 0 ]; then
-  run chosen --retry=0 -- "$@"
+  run chosen -- "$@"
 else
-  mapfile -t own < <(own_tests)
-  mapfile -t guard < <(guard_tests)
-  run own --retry=0 -- "${own[@]}"
-  # Upstream's recorded results hold upstream's message texts, and its tests look
-  # for the files of a purge when the statement ends.
-  run guard --mysqld=--loose-lock-wait-timeout-details=OFF \
-    --mysqld=--loose-binlog-purge-background=OFF -- "${guard[@]}"
-  echo "test: bench"
-  make --no-print-directory bench-test JUNIT="$results/bench.xml" || failed_runs=1
+  run_own
+  run_guard
+  # Whose server these start is not what they test: once is enough.
+  if [ "$preset" = debug ]; then
+    echo "test: superbuild" # as root, too: they test what root's calls do
+    make --no-print-directory superbuild-test JUNIT="$results/superbuild.xml" || failed_runs=1
+    echo "test: bench"
+    "$as_user" make --no-print-directory bench-test JUNIT="$results/bench.xml" || failed_runs=1
+  fi
 fi
 
 python3 superbuild/results.py "$results"/*.xml || failed_runs=1

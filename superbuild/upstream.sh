@@ -19,11 +19,19 @@ given_sum=${UPSTREAM_SHA256:-}
 source "${UPSTREAM_PIN:-$here/upstream/pin}"
 pinned_sum=$UPSTREAM_SHA256
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/sluice
+# Seconds after which a download that brings nothing has stalled.
+stalled=${UPSTREAM_STALLED:-60}
 
 say() { printf '%s\n' "$*" >&2; }
 die() {
   say "upstream: error: $*"
   exit 1
+}
+# room FOLDER MEGABYTES WHAT: is there space for it?
+room() {
+  local free
+  free=$(df --output=avail -BM -- "$1" | tail -n 1 | tr -dc 0-9)
+  [ "$free" -ge "$2" ] || die "$1 has $free MB free, and $3 takes $2 MB"
 }
 sum_of() { sha256sum -- "$1" | cut -d' ' -f1; }
 
@@ -40,7 +48,7 @@ check() {
 
 from_user() {
   local want=${given_sum:-$pinned_sum}
-  [ -f "$UPSTREAM_TARBALL" ] || die "UPSTREAM_TARBALL=$UPSTREAM_TARBALL: no such file"
+  [ -f "$UPSTREAM_TARBALL" ] || die "UPSTREAM_TARBALL=$UPSTREAM_TARBALL: no such file (a relative path is taken from $PWD)"
   check "$UPSTREAM_TARBALL" "$want" ||
     die "UPSTREAM_TARBALL is not the file it should be; give the right one, or its checksum as UPSTREAM_SHA256, or unset it"
   realpath "$UPSTREAM_TARBALL"
@@ -62,8 +70,9 @@ from_download_site() {
   local url part=$cache/$UPSTREAM_FILE.part
   for url in $UPSTREAM_URLS; do
     say "upstream: trying $url"
-    if curl --fail --location --connect-timeout 10 --retry 2 --continue-at - \
-      --progress-bar --output "$part" "$url" >&2; then
+    # One that stalls, below 1 kB/s for a minute, is given up: others wait for the lock.
+    if curl --fail --location --connect-timeout 10 --speed-limit 1000 --speed-time "$stalled" \
+      --retry 2 --continue-at - --progress-bar --output "$part" "$url" >&2; then
       if check "$part" "$pinned_sum"; then
         mv -- "$part" "$cache/$UPSTREAM_FILE"
         echo "$cache/$UPSTREAM_FILE"
@@ -96,7 +105,8 @@ from_debian() {
   mkdir -p "$apt_dir/lists/partial" "$apt_dir/archives/partial"
   [ -r "$keyring" ] && signed="[signed-by=$keyring]"
   echo "deb-src $signed $archive $DEBIAN_SUITE main" >"$apt_dir/sources.list"
-  local opts=(-o "Dir::Etc::sourcelist=$apt_dir/sources.list" -o Dir::Etc::sourceparts=-
+  local opts=(-o "Acquire::http::Timeout=$stalled" -o "Acquire::https::Timeout=$stalled"
+    -o "Dir::Etc::sourcelist=$apt_dir/sources.list" -o Dir::Etc::sourceparts=-
     -o "Dir::State::lists=$apt_dir/lists" -o "Dir::Cache=$apt_dir"
     -o APT::Get::List-Cleanup=0 -o APT::Sandbox::User="$(id -un)")
   apt-get "${opts[@]}" -q update >&2 || return 1
@@ -143,11 +153,16 @@ fetch() {
     from_user
     return
   fi
-  mkdir -p "$cache"
+  mkdir -p "$cache" || die "downloads are kept in $cache, which cannot be made; XDG_CACHE_HOME names another place"
   exec 9>"$cache/lock"
-  flock 9
-  from_cache || from_download_site || from_debian ||
-    die "$UPSTREAM_FILE (MySQL $UPSTREAM_VERSION, sha256 $pinned_sum) was found nowhere.
+  flock --nonblock 9 || {
+    say "upstream: waiting for another download, whose process has $cache/lock open"
+    flock 9
+  }
+  from_cache || {
+    room "$cache" "$((UPSTREAM_SIZE / 1000000))" "the download"
+    from_download_site || from_debian
+  } || die "$UPSTREAM_FILE (MySQL $UPSTREAM_VERSION, sha256 $pinned_sum) was found nowhere.
   Get it by other means and run again with UPSTREAM_TARBALL=/path/to/it"
 }
 
@@ -164,6 +179,7 @@ unpack() {
   done <"$here/upstream/omit"
   rm -rf -- "$dir.partial" "$stamp"
   mkdir -p "$dir.partial"
+  room "$dir.partial" 1100 "the unpacked source"
   tar --extract --file "$tarball" --directory "$dir.partial" --strip-components=1 \
     --no-same-owner --anchored --no-wildcards-match-slash "${omit[@]}" ||
     die "$tarball could not be unpacked; $dir is left as it was"

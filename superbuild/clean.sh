@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Removes all that was built. Not under a server that runs there, and not commits of
+# build/tree that patches/ does not hold.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+[ -d build ] || exit 0
+
+demo/stop.sh
+running=()
+for process in /proc/[0-9]*; do
+  if [ "$(cat "$process/comm")" = mysqld ] && [[ $(readlink "$process/cwd") == "$PWD"/build/* ]]; then
+    running+=("process ${process#/proc/} in $(readlink "$process/cwd")")
+  fi
+done 2>/dev/null
+if [ ${#running[@]} -gt 0 ]; then
+  printf 'clean: error: a server is running, nothing was removed: %s\n' "${running[@]}" >&2
+  exit 1
+fi
+if [ -d build/tree/.git ] && ! superbuild/patches.py forget build/upstream build/tree; then
+  echo "clean: error: nothing was removed" >&2
+  exit 1
+fi
+rm -rf build

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Runs mysql-test-run on a build, as an ordinary user (as-user.sh), with the options that
+# all runs here have in common: no test gets a second try, a failure does not end the
+# run, and servers listen on loopback only.
+#
+#   mtr.sh PRESET OPTION ... TEST ...
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+as_user=$PWD/superbuild/as-user.sh
+objects=$PWD/build/$1/obj
+shift
+
+# It writes these files beside the server and its plugins, and removes them when it ends.
+# That user may write nothing else there, and remove nothing: so a run does not take them
+# from another beside it, and the last one that ends removes them here.
+if [ "$(id -u)" -eq 0 ]; then
+  files=("$objects/runtime_output_directory/mysqld.my"
+    "$objects/plugin_output_directory/component_keyring_file.cnf")
+  exec 8>"$objects/mtr.lock"
+  flock --shared 8
+  touch -- "${files[@]}"
+  "$as_user" --own "${files[@]}"
+  trap 'if flock --nonblock 8; then rm -f -- "${files[@]}"; fi' EXIT
+fi
+
+cd "$objects/mysql-test"
+"$as_user" perl mysql-test-run.pl --retry=0 --force --max-test-fail=0 --nounit-tests \
+  --bind-local --clean-vardir "$@" 8>&-

@@ -1,0 +1,56 @@
+"""A checkout of its own for each test: the scripts, and nothing that was built."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "superbuild"))
+
+
+class Checkout:
+    def __init__(self, path):
+        self.path = path
+        self.programs = path / "stand-ins"
+        self.programs.mkdir(parents=True)
+        for name in ("superbuild", "demo", "config", "upstream", "patches"):
+            shutil.copytree(ROOT / name, path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("Makefile", "CMakeLists.txt", "CMakePresets.json"):
+            shutil.copy(ROOT / name, path)
+
+    def stand_in(self, program, script):
+        """What runs in place of a program of the system."""
+        file = self.programs / program
+        file.write_text(f"#!/bin/bash\n{script}\n")
+        file.chmod(0o755)
+
+    def start(self, *command, **variables):
+        # Not those of the make that runs the tests.
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+        for name in ("UPSTREAM_TARBALL", "UPSTREAM_SHA256", "UPSTREAM_PIN", "PRESET"):
+            inherited.pop(name, None)
+        path = f"{self.programs}:{inherited['PATH']}"
+        return subprocess.Popen(
+            command,
+            cwd=self.path,
+            env=inherited | {"PATH": path} | variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *command, **variables):
+        """Exit status and what was said."""
+        process = self.start(*command, **variables)
+        output, _ = process.communicate(timeout=300)
+        return process.returncode, output
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return Checkout(tmp_path / "checkout")

@@ -1,0 +1,125 @@
+"""patches-export never deletes or overwrites what git could not give back."""
+
+import subprocess
+
+import pytest
+
+PATCH = """Subject: feature: one line more
+
+What the patch does and why, in so many words that the check of the header is
+content with it, and then a few more of them.
+
+Bug: none
+Tests: none
+Files: sql/own
+Forwarded: no
+
+diff --git a/sql/theirs.cc b/sql/theirs.cc
+--- a/sql/theirs.cc
++++ b/sql/theirs.cc
+@@ -1 +1,2 @@
+ int theirs;
++int ours;
+"""
+GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@localhost")
+
+
+@pytest.fixture
+def work(checkout):
+    """A series of one patch, imported; its checkout committed."""
+    for file in (checkout.path / "patches").glob("*"):
+        file.unlink()
+    (checkout.path / "patches" / "feature.patch").write_text(PATCH)
+    (checkout.path / "patches" / "series").write_text("feature.patch\n")
+    own = checkout.path / "sql" / "own"
+    own.mkdir(parents=True)
+    (own / "a.cc").write_text("int a;\n")
+    upstream = checkout.path / "build" / "upstream"
+    (upstream / "sql").mkdir(parents=True)
+    (upstream / "MYSQL_VERSION").write_text("MYSQL_VERSION_MAJOR=9\n")
+    (upstream / "sql" / "theirs.cc").write_text("int theirs;\n")
+    upstream.with_name("upstream.stamp").write_text("pin x\ntarball y\n")
+    (checkout.path / ".gitignore").write_text("/build/\n")
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
+        subprocess.run([*GIT, *command], cwd=checkout.path, check=True)
+    status, output = patches(checkout, "import")
+    assert status == 0, output
+    return checkout
+
+
+def patches(checkout, command):
+    return checkout.run("superbuild/patches.py", command, "build/upstream", "build/tree")
+
+
+def commit(checkout, *remove, **files):
+    tree = checkout.path / "build" / "tree"
+    for name in remove:
+        (tree / name).unlink()
+    for name, text in files.items():
+        (tree / "sql" / "own" / f"{name}.cc").write_text(text)
+    for command in (["add", "--all"], ["commit", "-q", "--amend", "--no-edit"]):
+        subprocess.run([*GIT, *command], cwd=tree, check=True)
+
+
+def test_a_file_that_git_does_not_have_is_kept(work):
+    new = work.path / "sql" / "own" / "new.cc"
+    new.write_text("int new_one;\n")
+    commit(work, a="int b;\n")
+    status, output = patches(work, "export")
+    assert status == 1 and "nothing was exported" in output and "  sql/own/new.cc" in output
+    assert new.read_text() == "int new_one;\n"
+    assert (work.path / "sql/own/a.cc").read_text() == "int a;\n"
+
+
+def test_an_edit_that_git_does_not_have_is_kept(work):
+    edited = work.path / "sql" / "own" / "a.cc"
+    edited.write_text("int edited;\n")
+    commit(work, a="int b;\n")
+    status, output = patches(work, "export")
+    assert status == 1 and "  sql/own/a.cc" in output
+    assert edited.read_text() == "int edited;\n"
+
+
+def test_a_patch_file_that_was_edited_is_kept(work):
+    file = work.path / "patches" / "feature.patch"
+    file.write_text(PATCH.replace("no\n\ndiff", "yes\n\ndiff"))
+    status, output = patches(work, "export")
+    assert status == 1 and "  patches/feature.patch" in output
+
+
+def test_what_was_added_may_go(work):
+    (work.path / "sql" / "own" / "new.cc").write_text("int new_one;\n")
+    subprocess.run([*GIT, "add", "sql"], cwd=work.path, check=True)
+    status, output = patches(work, "export")
+    assert status == 0 and "removed sql/own/new.cc" in output
+
+
+def test_a_committed_file_is_deleted_with_its_patch(work):
+    commit(work, "sql/own/a.cc", b="int b;\n")
+    status, output = patches(work, "export")
+    assert status == 0, output
+    assert [file.name for file in (work.path / "sql/own").iterdir()] == ["b.cc"]
+
+
+def test_export_after_export(work):
+    """Nothing is committed here between the two, as in a day's work."""
+    for text in ("int b;\n", "int c;\n"):
+        commit(work, a=text)
+        tree = work.path / "build" / "tree" / "sql" / "theirs.cc"
+        tree.write_text(f"int theirs;\n{text}")
+        commit(work)
+        status, output = patches(work, "export")
+        assert status == 0, output
+        assert (work.path / "sql/own/a.cc").read_text() == text
+        assert text in (work.path / "patches/feature.patch").read_text()
+
+
+def test_clean_keeps_commits_that_patches_do_not_hold(work):
+    commit(work, a="int b;\n")
+    status, output = work.run("make", "clean")
+    assert status == 2 and "nothing was removed" in output
+    assert (work.path / "build" / "tree" / ".git").is_dir()
+    assert patches(work, "export")[0] == 0
+    status, output = work.run("make", "clean")
+    assert status == 0, output
+    assert not (work.path / "build").exists()

@@ -1,0 +1,46 @@
+"""How mysql-test-run is run; perl is a stand-in that says what it was told."""
+
+import os
+import time
+
+import pytest
+
+PERL = """[ "${@: -1}" = quick ] || until [ -e ../../../../go ]; do sleep 0.1; done
+echo "$(id -un): $*"; ls -- ../*_output_directory"""
+FILES = ("runtime_output_directory/mysqld.my", "plugin_output_directory/component_keyring_file.cnf")
+
+
+@pytest.fixture
+def objects(checkout):
+    checkout.stand_in("perl", PERL)
+    objects = checkout.path / "build" / "debug" / "obj"
+    for folder in ("mysql-test", "runtime_output_directory", "plugin_output_directory"):
+        (objects / folder).mkdir(parents=True)
+    return objects
+
+
+def test_as_whom_and_how(checkout, objects):
+    status, output = checkout.run("superbuild/mtr.sh", "debug", "quick")
+    assert status == 0, output
+    user, _, arguments = output.splitlines()[0].partition(": ")
+    assert user != "root"
+    assert {"--retry=0", "--bind-local", "--force"} <= set(arguments.split())
+
+
+def test_a_failure_is_one(checkout, objects):
+    checkout.stand_in("perl", "exit 3")
+    assert checkout.run("superbuild/mtr.sh", "debug", "quick")[0] == 3
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has another user to become")
+def test_a_run_leaves_another_its_files(checkout, objects):
+    slow = checkout.start("superbuild/mtr.sh", "debug", "slow")
+    while not (objects / FILES[1]).exists():
+        assert slow.poll() is None
+        time.sleep(0.05)
+    assert checkout.run("superbuild/mtr.sh", "debug", "quick")[0] == 0
+    assert all((objects / file).owner() == "sluice" for file in FILES)
+    (checkout.path / "go").touch()
+    output, _ = slow.communicate(timeout=60)
+    assert "mysqld.my" in output and "component_keyring_file.cnf" in output
+    assert not any((objects / file).exists() for file in FILES)

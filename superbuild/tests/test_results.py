@@ -1,0 +1,88 @@
+import results
+from conftest import ROOT
+
+MTR = """<testsuites><testsuite name="s">
+<testcase name="good" status="pass" suitename="s" />
+{}
+</testsuite></testsuites>"""
+
+
+def add_up(tmp_path, *cases, may_be_skipped=()):
+    report = tmp_path / "own.xml"
+    report.write_text(MTR.format("\n".join(cases)))
+    return results.add_up([report], may_be_skipped)
+
+
+def skipped(name, combination=""):
+    return (
+        f'<testcase name="{name}" {combination} status="skipped" suitename="s">'
+        '<skipped message="Test needs the plugin" /></testcase>'
+    )
+
+
+def test_a_skipped_test_has_failed(tmp_path):
+    passed, failed, count = add_up(tmp_path, skipped("gone"))
+    assert (passed, count) == (1, 0)
+    assert failed == {"s.gone (own)": ["skipped: Test needs the plugin"]}
+
+
+def test_unless_it_is_listed(tmp_path):
+    assert add_up(tmp_path, skipped("gone"), may_be_skipped={"s.gone"}) == (1, {}, 1)
+
+
+def test_or_another_combination_passed(tmp_path):
+    assert add_up(tmp_path, skipped("good", 'combination="stmt"')) == (1, {}, 1)
+
+
+def test_a_disabled_test_has_failed(tmp_path):
+    case = (
+        '<testcase name="off" status="disabled" suitename="s"><disabled message="why" /></testcase>'
+    )
+    assert list(add_up(tmp_path, case)[1]) == ["s.off (own)"]
+
+
+def test_a_second_try_does_not_count(tmp_path):
+    case = (
+        '<testcase name="now_and_then" status="unstable" suitename="s">'
+        '<unstable message="Test unstable" passed="1" failed="1" /></testcase>'
+    )
+    passed, failed, _ = add_up(tmp_path, case)
+    assert passed == 1 and list(failed) == ["s.now_and_then (own)"]
+
+
+def test_an_unknown_status_has_failed(tmp_path):
+    case = '<testcase name="new" status="unheard-of" suitename="s" />'
+    assert list(add_up(tmp_path, case)[1]) == ["s.new (own)"]
+
+
+def test_pytest_reports(tmp_path):
+    report = tmp_path / "bench.xml"
+    report.write_text(
+        '<testsuites><testsuite><testcase classname="t.a" name="good"/>'
+        '<testcase classname="t.a" name="bad"><failure message="m">E  assert 0</failure></testcase>'
+        '<testcase classname="t.a" name="gone"><skipped message="no server"/></testcase>'
+        "</testsuite></testsuites>"
+    )
+    assert results.add_up([report], set()) == (
+        1,
+        {"t.a.bad (bench)": ["E  assert 0"], "t.a.gone (bench)": ["skipped: no server"]},
+        0,
+    )
+
+
+def test_nothing_passed_is_a_failure(checkout):
+    report = checkout.path / "own.xml"
+    report.write_text("<testsuites></testsuites>")
+    assert checkout.run("superbuild/results.py", str(report))[0] == 1
+
+
+def test_each_skip_has_a_reason(tmp_path):
+    assert results.read_skips(ROOT / "superbuild" / "skips")
+    bare = tmp_path / "skips"
+    bare.write_text("s.gone\n")
+    try:
+        results.read_skips(bare)
+    except ValueError as error:
+        assert "s.gone has no reason" in str(error)
+    else:
+        raise AssertionError("a line without a reason was taken")
