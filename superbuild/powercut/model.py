@@ -93,7 +93,15 @@ def _clip(changes: list[Change], start: int, end: int | None) -> list[Change]:
             continue
         if change.start < start:
             kept.append(
-                Change(change.number, change.kind, change.start, start, change.where, change.done, change.flags)
+                Change(
+                    change.number,
+                    change.kind,
+                    change.start,
+                    start,
+                    change.where,
+                    change.done,
+                    change.flags,
+                )
             )
         if end is not None and change.end > end:
             kept.append(
@@ -283,7 +291,9 @@ class Disk:
         before = begun.number
         grew = inode.is_file and self._grew(inode)
         if inode.is_file:
-            self._settle(ino, inode, lambda change: change.done is not None and change.done < before)
+            self._settle(
+                ino, inode, lambda change: change.done is not None and change.done < before
+            )
             if not inode.pending:
                 self._dirty.discard(ino)
         if self.mode == "posix":
@@ -311,11 +321,13 @@ class Disk:
         self._settle(
             ino,
             inode,
-            lambda change: bool(change.flags & DIRECT)
-            and change.kind == Kind.WRITE
-            and change.done is not None
-            and change.done < before
-            and change.end <= inode.size,
+            lambda change: (
+                bool(change.flags & DIRECT)
+                and change.kind == Kind.WRITE
+                and change.done is not None
+                and change.done < before
+                and change.end <= inode.size
+            ),
             in_order=True,
         )
 
@@ -344,7 +356,9 @@ class Disk:
         if in_order and rest:
             # What an older write that may still be lost would write over is gone.
             for change in settled:
-                older = _clip([c for c in rest if c.number < change.number], change.start, change.end)
+                older = _clip(
+                    [c for c in rest if c.number < change.number], change.start, change.end
+                )
                 rest = older + [c for c in rest if c.number >= change.number]
         inode.pending = rest
 
@@ -415,9 +429,7 @@ class Disk:
         """Writes what a failure now leaves; returns counts of what was lost and kept."""
         counts = {"namings": len(self.namings), "namings_kept": 0}
         kept_before = picker.prefix(self) if self.mode == "ordered" else None
-        names = {
-            ino: dict(inode.names) for ino, inode in self.inodes.items() if inode.is_dir
-        }
+        names = {ino: dict(inode.names) for ino, inode in self.inodes.items() if inode.is_dir}
         for naming in self._kept_names(picker, kept_before):
             counts["namings_kept"] += 1
             for directory, name, ino in naming.entries:
@@ -491,9 +503,7 @@ class Disk:
             counts["writes"] += len(writes)
             counts["files_touched"] += 1
             counts["bytes_pending"] += sum(w.end - w.start for w in writes)
-            pieces, new_size = picker.writes(
-                ino, writes, size, ordered=kept_before is not None
-            )
+            pieces, new_size = picker.writes(ino, writes, size, ordered=kept_before is not None)
             view = self.log.view
             for change, start, end in pieces:
                 where = change.where + start - change.start

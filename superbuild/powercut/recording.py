@@ -10,6 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDER = ROOT / "build" / "powercut" / "recorder"
@@ -30,7 +31,7 @@ class Recording:
         self._sync_delay = sync_delay
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> Recording:
+    def __enter__(self) -> Self:
         if not RECORDER.is_file():
             raise SystemExit("power cuts: there is no recorder; 'make build/powercut/recorder'")
         self.mount.mkdir(parents=True)
@@ -61,7 +62,10 @@ class Recording:
     ) -> None:
         assert self._process is not None
         for _ in range(100):
-            if subprocess.run(["umount", self.mount], stderr=subprocess.DEVNULL).returncode == 0:
+            unmounted = subprocess.run(
+                ["umount", self.mount], stderr=subprocess.DEVNULL, check=False
+            )
+            if unmounted.returncode == 0:
                 break
             time.sleep(0.1)
         else:

@@ -219,6 +219,8 @@ def pages(mount: Path, recording: Recording, *, copies: bool) -> None:
         os.pwrite(data, page, 0)
         os.fsync(data)
         recording.mark(f"{number}\n")
+    os.close(data)
+    os.close(copy)
 
 
 def pages_torn(toy: Toy, lies: list[str] | None = None) -> int:
@@ -259,6 +261,7 @@ def test_one_device_keeps_direct_writes_that_another_files_sync_followed(toy: To
         os.pwrite(data, page, 0)
         write_file(mount / "other", b"y")
         recording.mark("1\n")
+        os.close(data)
 
     toy.record(program)
     lost = {
@@ -317,7 +320,7 @@ def test_native_asynchronous_direct_writes_are_recorded(toy: Toy) -> None:
     aio = ctypes.CDLL(libaio)
 
     class Iocb(ctypes.Structure):
-        _fields_ = [  # noqa: RUF012
+        _fields_ = [
             ("data", ctypes.c_uint64),
             ("key", ctypes.c_uint32),
             ("flags", ctypes.c_uint32),
@@ -340,9 +343,7 @@ def test_native_asynchronous_direct_writes_are_recorded(toy: Toy) -> None:
             page[number * PAGE : (number + 1) * PAGE] = bytes([number + 1]) * PAGE
         address = ctypes.addressof(ctypes.c_char.from_buffer(page))
         blocks = [
-            Iocb(
-                opcode=1, fd=fd, buffer=address + n * PAGE, length=PAGE, offset=n * PAGE
-            )
+            Iocb(opcode=1, fd=fd, buffer=address + n * PAGE, length=PAGE, offset=n * PAGE)
             for n in range(8)
         ]
         pointers = (ctypes.POINTER(Iocb) * 8)(*(ctypes.pointer(block) for block in blocks))
