@@ -528,6 +528,7 @@ def _check_binlog(
     if promised.purged_to and (not logs or logs[0] < promised.purged_to):
         found.add("purge", f"purged to {promised.purged_to}, but {logs[:1]} is there")
     seen: dict[str, list[int]] = {}
+    headless: set[str] = set()
     gtids: list[tuple[str, int]] = []
     for log in logs:
         try:
@@ -535,7 +536,10 @@ def _check_binlog(
         except pymysql.Error as error:
             found.add("binlog", f"{log}: {error}")
             continue
-        for row in cursor.fetchall():
+        events = cursor.fetchall()
+        if all(row[2] != "Previous_gtids" for row in events):
+            headless.add(log)
+        for row in events:
             info = row[5]
             gtid = GTID.search(info)
             if gtid:
@@ -571,8 +575,10 @@ def _check_binlog(
     want = list(range(start + 1, end + 1))
     if [number for _, number in gtids] != want:
         there_ = [number for _, number in gtids]
+        # The log that was the newest when the power failed.
+        newest = logs[-2] if len(logs) > 1 else ""
         found.add(
-            "gtid",
+            "known: gtid_purged" if newest in headless and start == end else "gtid",
             f"executed to {end}, purged to {start}, but the logs have "
             f"{there_[:1]}..{there_[-1:]}, {len(there_)} of {len(want)}",
         )
@@ -598,10 +604,10 @@ def _check_files(cursor: pymysql.cursors.Cursor, data: Path, found: Findings) ->
         found.add("files", f"in the index, not on disk: {sorted(listed - there)[:3]}")
     if there - listed:
         found.add("stray", f"on disk, not in the index: {sorted(there - listed)[:3]}")
-    cursor.execute("SELECT FILE_NAME FROM information_schema.FILES WHERE FILE_TYPE = 'TABLESPACE'")
+    cursor.execute("SELECT FILE_NAME FROM information_schema.FILES WHERE FILE_NAME IS NOT NULL")
     known = {Path(row[0]).name for row in cursor.fetchall() if row[0]}
-    # SDI in the dictionary spells special characters as the file does.
-    for folder in ("pc", "pcddl"):
-        for file in (data / folder).glob("*"):
-            if file.name not in known:
-                found.add("stray", f"{folder}/{file.name} belongs to no table")
+    for file in [*data.glob("pc/*"), *data.glob("pcddl/*"), *data.glob("*.ib[ud]")]:
+        if file.name not in known:
+            size = file.stat().st_size
+            kind = "known: undo file" if file.name == "pc_undo.ibu" else "stray"
+            found.add(kind, f"{file.relative_to(data)} of {size} bytes belongs to no tablespace")

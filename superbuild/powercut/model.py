@@ -8,16 +8,19 @@ is the first, and a legal part of the second.
 
 What is legal, see docs/power_cuts.md. In short:
 
-posix    A file's content survives by a sync of that file, a name by a sync of its
-         directory. All that was not synced is lost or kept, each for itself, but
-         that changes of one name keep their order, and a rename is one change.
-ordered  A journal as ext4's with data=ordered: changes of names, truncations, and
-         allocations survive in the order in which they were made, up to some
-         point. A sync makes all of them survive that were made before it began. What a file
-         grew by a write has its data. All files are on one device, whose cache each
-         sync empties: an O_DIRECT write that changes no allocation survives it.
+posix      A file's content survives by a sync of that file, a name by a sync of its
+           directory. All that was not synced is lost or kept, each for itself, but
+           that changes of one name keep their order, and a rename is one change.
+journal    A journal as ext4's with data=ordered: changes of names, truncations, and
+           allocations survive in the order in which they were made, up to some
+           point. A sync makes all of them survive that were made before it began.
+           What a file grew by a write has its data.
+ordered    The same on one device with a cache, which each sync empties: then an
+           O_DIRECT write that changed no allocation survives the sync of any file.
+protected  The same on a device whose cache survives the failure: such a write
+           survives as soon as it has ended.
 
-In both, of what was written into a file since its sync each sector may have any
+In all, of what was written into a file since its sync each sector may have any
 content that it had meanwhile.
 """
 
@@ -33,7 +36,8 @@ from pathlib import Path
 
 from oplog import DATASYNC, DIRECT, KEEP_SIZE, PUNCH_HOLE, ROOT, Kind, Log, Record
 
-MODES = ("posix", "ordered")
+MODES = ("posix", "journal", "ordered", "protected")
+SCRATCH = re.compile(r"/ibtmp\d+$|/#innodb_temp/")
 #: What is kept of what was not synced; see Picker.
 POLICIES = ("lost", "kept", "names", "data", "files", "torn", "last")
 
@@ -178,6 +182,7 @@ class Disk:
         self._contents = Contents(folder, log)
         #: A name of each inode, as the server sees it.
         self.seen: dict[int, tuple[int, str]] = {ROOT: (ROOT, "")}
+        self._scratch: dict[int, bool] = {}
         folder.mkdir(parents=True, exist_ok=True)
         self._load(base)
 
@@ -219,6 +224,8 @@ class Disk:
         inode = self.inodes.get(record.ino)
         if kind == Kind.WRITE:
             assert inode is not None
+            if self._is_scratch(record.ino):
+                return
             self._dirty.add(record.ino)
             inode.pending.append(
                 Change(
@@ -237,6 +244,8 @@ class Disk:
                 if change.number == record.a:
                     change.done = record.number
                     break
+            if self.mode == "protected":
+                self._empty_device(record.ino, inode, record.number + 1)
         elif kind in (Kind.TRUNCATE, Kind.FALLOCATE):
             if inode is None:  # the marks
                 return
@@ -252,6 +261,12 @@ class Disk:
             self._synced(record.ino, self.log.records[record.a])
         elif kind in (Kind.MKNOD, Kind.LINK, Kind.UNLINK, Kind.RENAME):
             self._renamed(record)
+
+    def _is_scratch(self, ino: int) -> bool:
+        """Files that a server makes anew when it starts: nobody wants to know."""
+        if ino not in self._scratch:
+            self._scratch[ino] = SCRATCH.search(self.path(ino)) is not None
+        return self._scratch[ino]
 
     def _renamed(self, record: Record) -> None:
         kind = record.kind
@@ -312,12 +327,13 @@ class Disk:
             for number in self._dirty:
                 self._settle_sizes(number, self.inodes[number], before)
             inode.touched = False
-        for number in self._dirty:
-            self._empty_device(number, self.inodes[number], before)
+        if self.mode != "journal":
+            for number in self._dirty:
+                self._empty_device(number, self.inodes[number], before)
         self._dirty = {number for number in self._dirty if self.inodes[number].pending}
 
     def _empty_device(self, ino: int, inode: Inode, before: int) -> None:
-        """What O_DIRECT has written where the file was allocated survives a sync of any file."""
+        """What O_DIRECT has written where the file was allocated does not need its journal."""
         self._settle(
             ino,
             inode,
@@ -428,7 +444,7 @@ class Disk:
     def image(self, picker: Picker, target: Path) -> dict[str, int]:
         """Writes what a failure now leaves; returns counts of what was lost and kept."""
         counts = {"namings": len(self.namings), "namings_kept": 0}
-        kept_before = picker.prefix(self) if self.mode == "ordered" else None
+        kept_before = picker.prefix(self) if self.mode != "posix" else None
         names = {ino: dict(inode.names) for ino, inode in self.inodes.items() if inode.is_dir}
         for naming in self._kept_names(picker, kept_before):
             counts["namings_kept"] += 1
