@@ -191,13 +191,6 @@ def definition(tables: Tables, number: int, *, encryption: bool) -> str:
     )
 
 
-def tables_after(number: int, *, encryption: bool) -> Tables:
-    tables: Tables = {}
-    for done in range(1, number + 1):
-        definition(tables, done, encryption=encryption)
-    return tables
-
-
 # Running them
 
 
@@ -479,12 +472,12 @@ def _check_tables(
             found.add("half", f"pcddl.{name}: {count - good} wrong rows")
         counts[name] = count
     # Which statement was the last? Several may leave the same tables.
-    low = max(0, promised.tables - 60)
-    matching = [
-        number
-        for number in range(low, promised.tables + 1 + STEPS_AHEAD)
-        if _same(tables_after(number, encryption=setting.encryption), there, indexes, counts)
-    ]
+    tables: Tables = {}
+    matching = [0] if _same(tables, there, indexes, counts) else []
+    for number in range(1, promised.tables + 1 + STEPS_AHEAD):
+        definition(tables, number, encryption=setting.encryption)
+        if number > promised.tables - 60 and _same(tables, there, indexes, counts):
+            matching.append(number)
     if not matching:
         found.add("half", f"tables are not those after any statement up to {promised.tables + 1}")
         return -1

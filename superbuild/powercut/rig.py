@@ -85,6 +85,7 @@ class PowerServer(stress.Server):
     """A server on data that it is given, which gets no longer than it should need."""
 
     def __init__(self, preset: str, home: Path, files: Path, options: list[str]) -> None:
+        self.gave_up = False
         self.objects = ROOT / "build" / preset / "obj"
         super().__init__(preset, home, options)
         self.data = files / "data"
@@ -98,6 +99,7 @@ class PowerServer(stress.Server):
             )
 
     def start_within(self, seconds: float) -> float:
+        self.gave_up = False
         timer = threading.Timer(seconds, self._give_up)
         timer.start()
         try:
@@ -106,6 +108,7 @@ class PowerServer(stress.Server):
             timer.cancel()
 
     def _give_up(self) -> None:
+        self.gave_up = True
         if self._process is not None:
             self._process.kill()
 
@@ -500,9 +503,9 @@ def recover(
     recovery = 0.0
     try:
         try:
-            recovery = server.start_within(150)
+            recovery = start(server)
         except stress.Failure:
-            errors = [line for line in server.last_words().splitlines() if "[ERROR]" in line]
+            errors = errors_of(server)
             found.add("no start", " / ".join(line[28:220] for line in errors[:3]))
             return found, recovery
         try:
@@ -527,6 +530,23 @@ def recover(
     finally:
         server.end()
     return found, recovery
+
+
+def errors_of(server: PowerServer) -> list[str]:
+    if not server.log.exists():
+        return []
+    with server.log.open(errors="replace") as lines:
+        return [line.rstrip() for line in lines if "[ERROR]" in line or "Assertion" in line]
+
+
+def start(server: PowerServer) -> float:
+    """A debug server that finds a page corrupt can hang; a busy machine takes its time."""
+    try:
+        return server.start_within(90)
+    except stress.Failure:
+        if not server.gave_up or errors_of(server):
+            raise
+        return server.start_within(600)
 
 
 def check_pages(server: PowerServer, found: load.Findings) -> None:
@@ -690,10 +710,15 @@ def mutants(arguments: argparse.Namespace) -> int:
     table = folder / "mutants.csv"
     missed = 0
     try:
-        with table.open("w", newline="") as opened:
+        done: set[str] = set()
+        if table.exists():
+            with table.open(newline="") as opened:
+                done = {row["mutant"] for row in csv.DictReader(opened)}
+        with table.open("a", newline="") as opened:
             writer = csv.writer(opened, lineterminator="\n")
-            writer.writerow(["mutant", "entry", "mode", "cuts", "found", "detail"])
-            for mutant in chosen:
+            if not done:
+                writer.writerow(["mutant", "entry", "mode", "cuts", "found", "detail"])
+            for mutant in [m for m in chosen if m.name not in done]:
                 tried, result = one_mutant(rig, mutant, arguments)
                 found = result is not None
                 missed += not found
