@@ -176,6 +176,7 @@ class Mutant:
     mode: str
     lies: tuple[str, ...] = ()  #: paths of files whose syncs do nothing
     options: tuple[str, ...] = ()
+    near: str = ""  #: where most of the power is cut: a pattern of aims
 
 
 MUTANTS = [
@@ -189,11 +190,25 @@ MUTANTS = [
     Mutant(
         "no sync of the index of binary logs",
         "fsync",
-        "posix",
+        "journal",
         (r"/binlog\.(index|~rec~|index_crash_safe)$",),
+        near="binlog index",
     ),
-    Mutant("no sync of the purge list", "fsync", "journal", (r"~purge~",)),
-    Mutant("no sync of directories", "fsync", "journal", (r"/$",)),
+    Mutant(
+        "no sync of the purge list",
+        "fsync",
+        "journal",
+        (r"~purge~",),
+        near="purge list|link binlog",
+    ),
+    # A journal is committed by the sync of any file, so this needs the strict mode.
+    Mutant(
+        "no sync of directories of tables",
+        "fsync",
+        "posix",
+        (r"/pc(ddl)?/$",),
+        near="(create|rename|unlink) table",
+    ),
     Mutant(
         "innodb_flush_method=nosync",
         "fsync",
