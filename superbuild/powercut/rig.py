@@ -402,7 +402,7 @@ class Rig:
         ]
         marks = [*before, *log.marks()]
         numbers = [number for number, _ in marks]
-        folder = self.memory / f"disk-{threading.get_ident()}"
+        folder = Path(tempfile.mkdtemp(prefix="disk-", dir=self.memory))
         disk = Disk(log, place / "base", folder, cuts[0].mode, [re.compile(lie) for lie in lies])
         slots = threading.Semaphore(self.workers)
         try:
