@@ -73,6 +73,33 @@ stress-ddl: $(VENV)/complete ## DDL of all kinds beside page I/O, rows checked (
 stress-disk: $(VENV)/complete ## A disk that fills, and one that fails, rows checked (PRESET=debug|asan|release|stock; root, mounts a tmpfs)
 	@$(VENV)/bin/python superbuild/stress/disk.py --preset $(PRESET)
 
+RECORDER = build/powercut/recorder
+$(RECORDER): superbuild/powercut/recorder.cc
+	@mkdir -p $(@D)
+	@$${CXX:-c++} -std=c++20 -O2 -g -Wall -Wextra $$(pkg-config --cflags fuse3) -o $@ $< -lfuse3 -pthread
+
+.PHONY: power-cuts power-cut-mutants power-cuts-short power-cut-again power-cuts-test
+ROUNDS ?= 2000
+SEED ?= 1
+power_cuts = nice -n 15 $(VENV)/bin/python superbuild/powercut/rig.py
+
+power-cuts: $(VENV)/complete $(RECORDER) ## Cut a server's power (ROUNDS=2000 SEED=1 PRESET=debug|release|stock MATRIX=a,b MODE=ordered|posix RUN=; goes on where it stopped)
+	@$(power_cuts) run --preset $(PRESET) --rounds $(ROUNDS) --seed $(SEED) $(if $(RUN),--run $(RUN)) \
+	  $(if $(MATRIX),--matrix $(MATRIX)) $(if $(MODE),--mode $(MODE)) $(if $(KEEP),--keep)
+
+power-cut-mutants: $(VENV)/complete $(RECORDER) ## The same with syncs left out: each must be found (PRESET= SEED= MATRIX=)
+	@$(power_cuts) mutants --cuts 200 --preset $(PRESET) --seed $(SEED) --run $(if $(RUN),$(RUN),mutants) \
+	  $(if $(MATRIX),--matrix "$(MATRIX)")
+
+power-cuts-short: $(VENV)/complete $(RECORDER) ## Two minutes of both (PRESET=)
+	@$(power_cuts) short --preset $(PRESET) --seed $(SEED)
+
+power-cut-again: $(VENV)/complete $(RECORDER) ## Make the round again that left the folder FAILURE=
+	@$(power_cuts) again $(FAILURE)
+
+power-cuts-test: $(VENV)/complete $(RECORDER) ## Does the rig find toy programs that do not sync, and no others?
+	@$(VENV)/bin/python -m pytest --quiet superbuild/powercut/tests $(if $(JUNIT),--junitxml=$(JUNIT))
+
 SERVERS ?= stock sluice
 harness = cd bench && ../$(VENV)/bin/python -m harness
 
@@ -153,7 +180,7 @@ lint: upstream $(VENV)/complete ## ShellCheck, formatting and the patch series
 	@superbuild/format.sh --check
 	@git ls-files '*.sh' .ci/run | xargs shellcheck -x
 	@cd bench && for how in 'check' 'format --check'; do \
-	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{stress,tests,mutations.py,results.py} || exit; done
+	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{stress,powercut,tests,mutations.py,results.py} || exit; done
 	@$(PATCHES) check $(TREES)
 
 clean: ## Remove all that was built (downloads and ccache stay)
