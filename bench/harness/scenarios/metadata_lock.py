@@ -32,7 +32,7 @@ class MetadataLock(Scenario):
     title = "A forgotten transaction, one DDL, a queue of readers"
     variants: ClassVar[Mapping[str, str]] = {
         "hold": "seconds until the forgotten transaction is remembered, default 90",
-        "timeout": "seconds of our lock_wait_timeout, default 60 as in config/my.cnf",
+        "timeout": "seconds of our lock_wait_timeout, default 60 as in config/production.cnf",
     }
 
     def __init__(self, choice: Choice) -> None:
@@ -51,7 +51,7 @@ class MetadataLock(Scenario):
             f"forgotten for {self._hold} s after an ALTER TABLE begins to wait for it. default: "
             "lock_wait_timeout is the server's own, a year in MySQL, a day in MariaDB, so everybody "
             "waits until the transaction ends, here after that time, in life whenever somebody finds "
-            f"it. ours: {self._timeout} s, as config/my.cnf of Sluice has it. blocked is the longest "
+            f"it. ours: {self._timeout} s, as config/production.cnf of Sluice has it. blocked is the longest "
             "time in which the readers finished nothing (Com_select, read ten times a second); ddl is "
             "how long the ALTER TABLE took or waited."
         )
