@@ -75,6 +75,7 @@ bool pfs_find_metadata_lock_owner(const MDL_key &key, unsigned types,
     */
     const opaque_mdl_type mdl_type = pfs->m_mdl_type;
     const ulonglong thread = pfs->m_owner_thread_id;
+    DBUG_EXECUTE_IF("mutate_pfs_each_thread", find_thread(thread, owner););
     if (pfs->m_mdl_status != MDL_ticket::GRANTED || mdl_type <= owner->type ||
         mdl_type >= MDL_TYPE_END || (types & (1U << mdl_type)) == 0 ||
         thread == 0 || thread == own_id || !key.is_equal(&pfs->m_mdl_key) ||
@@ -85,8 +86,6 @@ bool pfs_find_metadata_lock_owner(const MDL_key &key, unsigned types,
     found = pfs;
     found_lock = lock;
     found_thread = thread;
-    DBUG_EXECUTE_IF("mutate_pfs_each_thread", find_thread(thread, owner);
-                    owner->type = -1;);
   }
   if (found == nullptr) return false;
 
