@@ -23,27 +23,30 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 
 #include "lex_string.h"
-#include "mysql/strings/m_ctype.h"
-#include "mysql_com.h"  // MYSQL_ERRMSG_SIZE
+#include "mf_wcomp.h"  // wild_compare
+#include "my_dbug.h"
+#include "my_systime.h"  // my_sleep
+#include "mysql_com.h"   // MYSQL_ERRMSG_SIZE
 #include "mysqld_error.h"
 #include "sql/auth/auth_acls.h"
+#include "sql/auth/auth_common.h"  // check_grant_db
+#include "sql/auth/sql_auth_cache.h"
 #include "sql/auth/sql_security_ctx.h"
 #include "sql/current_thd.h"
+#include "sql/debug_sync.h"
 #include "sql/derror.h"  // ER_THD
 #include "sql/mdl.h"
 #include "sql/mdl_lock_timeout.h"
-#include "sql/mysqld.h"   // table_alias_charset
-#include "sql/sp_head.h"  // sp_name
+#include "sql/mysqld.h"  // mysqld_partial_revokes
 #include "sql/sql_class.h"
-#include "sql/sql_lex.h"
+#include "sql/sql_error.h"
+#include "sql/sql_lex.h"  // Acl_type
 #include "sql/system_variables.h"
 #include "sql/table.h"
-#include "sql_string.h"
 #ifdef WITH_PERFSCHEMA_STORAGE_ENGINE
 #include "storage/perfschema/pfs_metadata_lock_owner.h"
 #endif
@@ -53,6 +56,10 @@ bool opt_lock_wait_timeout_details{true};
 namespace {
 
 constexpr const char *VARIABLE_NAME = "metadata_lock_wait_timeout";
+
+/** Characters that SIGNAL and performance_schema accept as MESSAGE_TEXT. */
+constexpr size_t MAX_MESSAGE_TEXT{128};
+constexpr const char ELLIPSIS[] = "...";
 
 thread_local int own_timeout_depth{0};
 
@@ -151,59 +158,145 @@ Object_kind object_kind(MDL_key::enum_mdl_namespace mdl_namespace) {
   return {"an object", nullptr};
 }
 
-bool same_name(const char *a, const char *b) {
-  return my_strcasecmp(table_alias_charset, a, b) == 0;
+constexpr Object_kind TABLE_KIND{"a table", "table"};
+
+bool is_first_byte(char c) { return (c & 0xC0) != 0x80; }
+
+/** Number of characters of a text in UTF-8. */
+size_t count_characters(std::string_view text) {
+  size_t count = 0;
+  for (const char c : text) count += is_first_byte(c) ? 1 : 0;
+  return count;
 }
 
 /**
-  May the name be told to the user?
+  Reads the caches of privileges, unless somebody changes them now: an error
+  about a wait must not wait.
+*/
+class Acl_cache_try_lock {
+ public:
+  explicit Acl_cache_try_lock(THD *thd) : m_context(&thd->mdl_context) {
+    MDL_REQUEST_INIT(&m_request, MDL_key::ACL_CACHE, "", "", MDL_SHARED,
+                     MDL_EXPLICIT);
+    if (m_context->try_acquire_lock(&m_request)) m_request.ticket = nullptr;
+  }
+  ~Acl_cache_try_lock() {
+    if (is_locked()) m_context->release_lock(m_request.ticket);
+  }
+  Acl_cache_try_lock(const Acl_cache_try_lock &) = delete;
+  Acl_cache_try_lock &operator=(const Acl_cache_try_lock &) = delete;
+
+  bool is_locked() const { return m_request.ticket != nullptr; }
+
+ private:
+  MDL_context *m_context;
+  MDL_request m_request;
+};
+
+/** Privileges on a schema, without those of roles (@sa acl_get()). */
+Access_bitmask schema_privileges(const Security_context *sctx, const char *db) {
+  for (ACL_DB &acl_db : *acl_dbs) {
+    if ((acl_db.user == nullptr ||
+         strcmp(sctx->priv_user().str, acl_db.user) == 0) &&
+        acl_db.host.compare_hostname(sctx->host().str, sctx->ip().str) &&
+        (acl_db.db == nullptr ||
+         (mysqld_partial_revokes()
+              ? strcmp(db, acl_db.db) == 0
+              : wild_compare(db, strlen(db), acl_db.db, strlen(acl_db.db),
+                             false) == 0)))
+      return acl_db.access;
+  }
+  return 0;
+}
+
+/** Has the account some privilege in a schema? */
+bool has_privilege_in_schema(THD *thd, Security_context *sctx, const char *db) {
+  Security_context *const current = thd->security_context();
+  thd->set_security_context(sctx);
+  const bool result = !check_grant_db(thd, db);
+  thd->set_security_context(current);
+  return result;
+}
+
+/**
+  May the name of an object be told to the user?
 
   A statement also waits for objects whose names it does not contain: tables
   under a view, children and parents of foreign keys, what a trigger or a
-  routine with the rights of its definer uses. Their names are told to those
-  who could see them anyway. Privileges on single tables are not looked up:
-  that means taking a lock and the error must not wait again.
+  routine with the rights of its definer uses. What a user reads is decided by
+  the privileges of the account which is connected, on that very object, and by
+  nothing else: not by the statement, whose LEX may be gone, nor by a definer.
 
-  @param thd    Current session.
-  @param db     Database of the object, or its name if it is one; not empty.
-  @param table  Table, nullptr if the object is something else.
+  @param thd            Current session.
+  @param mdl_namespace  Kind of the object.
+  @param db             Its schema, or its name if it is one; not empty.
+  @param name           Its name.
 */
-bool may_see_name(THD *thd, const char *db, const char *table) {
-  Security_context *sctx = thd->security_context();
+bool may_see_name(THD *thd, MDL_key::enum_mdl_namespace mdl_namespace,
+                  const char *db, const char *name) {
+  DBUG_EXECUTE_IF("mutate_1205_privileges", return true;);
+  mysql_mutex_assert_not_owner(&LOCK_open);
 
+  Security_context *sctx = &thd->m_main_security_ctx;
+  DBUG_EXECUTE_IF("mutate_1205_definer", sctx = thd->security_context(););
   if (sctx->check_access(PROCESS_ACL) ||
-      sctx->check_access(DB_OP_ACLS, db, true))
+      (sctx->master_access(db) & DB_OP_ACLS) != 0)
+    return true;
+  if (sctx->priv_user().length == 0) return false;
+
+  const LEX_CSTRING db_str{db, strlen(db)};
+  const LEX_CSTRING name_str{name, strlen(name)};
+  const bool has_roles = sctx->get_num_active_roles() > 0;
+
+  const Acl_cache_try_lock lock(thd);
+  if (!lock.is_locked() &&
+      DBUG_EVALUATE_IF("mutate_1205_acl_wait", false, true))
+    return false;
+  if (acl_dbs == nullptr || column_priv_hash == nullptr) return false;
+
+  if (((has_roles ? sctx->db_acl(db_str) : schema_privileges(sctx, db)) &
+       DB_OP_ACLS) != 0)
     return true;
 
-  const LEX_CSTRING current_db = thd->db();
-  if (current_db.str != nullptr && same_name(current_db.str, db) &&
-      (sctx->current_db_access() & DB_OP_ACLS) != 0)
-    return true;
-
-  if (sctx->get_active_roles()->size() > 0 &&
-      (sctx->db_acl({db, strlen(db)}) & DB_OP_ACLS) != 0)
-    return true;
-
-  /* The names in the statement itself. */
-  const LEX *lex = thd->lex;
-  for (const Table_ref *t = lex->query_tables; t != nullptr;
-       t = t->next_global) {
-    if (!t->prelocking_placeholder && t->belong_to_view == nullptr &&
-        t->db != nullptr && same_name(t->db, db) &&
-        (table == nullptr ||
-         (t->table_name != nullptr && same_name(t->table_name, table))))
-      return true;
+  Acl_type routine_type;
+  switch (mdl_namespace) {
+    case MDL_key::SCHEMA:
+      return has_privilege_in_schema(thd, sctx, db);
+    case MDL_key::TABLE:
+    case MDL_key::COLUMN_STATISTICS: {
+      if (has_roles) {
+        const Grant_table_aggregate grants =
+            sctx->table_and_column_acls(db_str, name_str);
+        return ((grants.table_access | grants.cols) & TABLE_OP_ACLS) != 0;
+      }
+      const GRANT_TABLE *grants =
+          table_hash_search(sctx->host().str, sctx->ip().str, db,
+                            sctx->priv_user().str, name, false);
+      return grants != nullptr &&
+             ((grants->privs | grants->cols) & TABLE_OP_ACLS) != 0;
+    }
+    case MDL_key::FUNCTION:
+      if (has_roles)
+        return (sctx->function_acl(db_str, name_str) & PROC_OP_ACLS) != 0;
+      routine_type = Acl_type::FUNCTION;
+      break;
+    case MDL_key::PROCEDURE:
+      if (has_roles)
+        return (sctx->procedure_acl(db_str, name_str) & PROC_OP_ACLS) != 0;
+      routine_type = Acl_type::PROCEDURE;
+      break;
+    default:
+      /* There are no privileges on such an object alone. */
+      return false;
   }
-  if (table != nullptr) return false;
-
-  if (lex->spname != nullptr && lex->spname->m_db.str != nullptr &&
-      same_name(lex->spname->m_db.str, db))
-    return true;
-  return lex->name.str != nullptr && same_name(lex->name.str, db);
+  const GRANT_NAME *grants =
+      routine_hash_search(sctx->host().str, sctx->ip().str, db,
+                          sctx->priv_user().str, name, routine_type, false);
+  return grants != nullptr && (grants->privs & PROC_OP_ACLS) != 0;
 }
 
 /**
-  How long a wait could be.
+  How long a wait could be, in words.
 
   @param before    What comes before the time.
   @param variable  Which governs it, nullptr if none does.
@@ -218,32 +311,66 @@ std::string limit(const char *before, const char *variable, ulonglong seconds) {
   return text.append(seconds == 1 ? " second" : " seconds");
 }
 
-/**
-  The message in the making: a beginning, the name of an object, which gives
-  way if there is not enough room for everything, and an end.
-*/
-class Message {
- public:
-  explicit Message(THD *thd) {
-    m_head.assign(ER_THD(thd, ER_LOCK_WAIT_TIMEOUT));
-    m_head.append(" (");
-  }
+/** The same in short. */
+std::string short_limit(const char *variable, ulonglong seconds) {
+  if (seconds == 0) return "no wait allowed";
+  std::string text(variable != nullptr ? variable : "timeout");
+  return text.append("=").append(std::to_string(seconds));
+}
 
-  Message &head(std::string_view text) {
+/**
+  Append what is most needed to upstream's text, within MAX_MESSAGE_TEXT
+  characters: if there is not enough room for both the connection in the way is
+  told; if there is none for that, upstream's text, a long translation, is cut.
+
+  @param text     Upstream's text, in the language of the session.
+  @param limit    Variable and value.
+  @param blocker  Who is in the way, empty if that is not known.
+*/
+std::string error_text(std::string text, const std::string &limit,
+                       const std::string &blocker) {
+  constexpr size_t PARENTHESES{3};
+  const size_t length = count_characters(text);
+  std::string details = blocker.empty() ? limit : limit + "; " + blocker;
+  if (length + PARENTHESES + details.length() > MAX_MESSAGE_TEXT &&
+      !blocker.empty())
+    details = blocker;
+
+  DBUG_EXECUTE_IF("mutate_1205_length",
+                  { return text + " (" + details + ")"; });
+  if (length + PARENTHESES + details.length() > MAX_MESSAGE_TEXT) {
+    size_t room = MAX_MESSAGE_TEXT - PARENTHESES - details.length() -
+                  (sizeof(ELLIPSIS) - 1);
+    size_t end = 0;
+    while (end < text.length() && (!is_first_byte(text[end]) || room-- > 0))
+      ++end;
+    text.resize(end);
+    text.append(ELLIPSIS);
+  }
+  return text.append(" (").append(details).append(")");
+}
+
+/**
+  The Note in the making: a beginning, the name of an object, which gives way
+  if there is not enough room for everything, and an end.
+*/
+class Note {
+ public:
+  Note &head(std::string_view text) {
     m_head.append(text);
     return *this;
   }
 
-  Message &tail(std::string_view text) {
+  Note &tail(std::string_view text) {
     m_tail.append(text);
     return *this;
   }
 
   /** Kind and name of the object; empty parts of the name are left out. */
-  Message &object(const Object_kind &kind, const char *part1,
-                  const char *part2 = "", const char *part3 = "") {
+  Note &object(const Object_kind &kind, const char *part1 = "",
+               const char *part2 = "", const char *part3 = "") {
     for (const char *part : {part1, part2, part3}) {
-      if (part == nullptr || *part == '\0') continue;
+      if (*part == '\0') continue;
       if (!m_name.empty()) m_name.append(".");
       m_name.append(part);
     }
@@ -257,28 +384,23 @@ class Message {
     return *this;
   }
 
-  /** Raise the error. */
-  void raise(myf errflag = MYF(0)) {
-    constexpr size_t max_length = MYSQL_ERRMSG_SIZE - 1;
-    static const char ellipsis[] = "...";
+  /** A table by its name if the user may see it. */
+  Note &table(THD *thd, const char *db, const char *name) {
+    return may_see_name(thd, MDL_key::TABLE, db, name)
+               ? object(TABLE_KIND, db, name)
+               : object(TABLE_KIND);
+  }
 
-    m_tail.append(")");
+  std::string text() {
+    constexpr size_t MAX_LENGTH = MYSQL_ERRMSG_SIZE - 1;
     const size_t rest = m_head.length() + m_tail.length();
-    if (rest + m_name.length() > max_length) {
-      if (rest + sizeof(ellipsis) - 1 > max_length) {
-        /* No translation is as long as that. */
-        assert(false);
-        my_error(ER_LOCK_WAIT_TIMEOUT, errflag);
-        return;
-      }
-      size_t length = max_length - rest - (sizeof(ellipsis) - 1);
-      /* Do not cut a character: the text is in UTF-8. */
-      while (length > 0 && (m_name[length] & 0xC0) == 0x80) --length;
+    if (rest + m_name.length() > MAX_LENGTH) {
+      size_t length = MAX_LENGTH - rest - (sizeof(ELLIPSIS) - 1);
+      while (length > 0 && !is_first_byte(m_name[length])) --length;
       m_name.resize(length);
-      m_name.append(ellipsis);
+      m_name.append(ELLIPSIS);
     }
-    my_printf_error(ER_LOCK_WAIT_TIMEOUT, "%s%s%s", errflag, m_head.c_str(),
-                    m_name.c_str(), m_tail.c_str());
+    return m_head + m_name + m_tail;
   }
 
  private:
@@ -287,8 +409,37 @@ class Message {
   std::string m_tail;
 };
 
+/**
+  Raise ER_LOCK_WAIT_TIMEOUT and add a Note.
+
+  The Note comes after the error, which stays condition 1. It must not activate
+  a handler of a stored program, now or when the error has been handled. So its
+  number is one for which nobody declares a handler (EXPLAIN uses it in the
+  same way), and its SQLSTATE one for which nobody can.
+*/
+void raise(THD *thd, const std::string &text, Note *note, myf errflag) {
+  my_printf_error(ER_LOCK_WAIT_TIMEOUT, "%s", errflag, text.c_str());
+
+  DBUG_EXECUTE_IF("mutate_1205_note", return;);
+  if ((thd->variables.option_bits & OPTION_SQL_NOTES) == 0) return;
+  /*
+    Some callers catch the error to return something else. No internal handler
+    is asked about the Note: they have seen the error.
+  */
+  Diagnostics_area *da = thd->get_stmt_da();
+  if (!da->is_error() || da->mysql_errno() != ER_LOCK_WAIT_TIMEOUT ||
+      text != da->message_text())
+    return;
+  const char *sqlstate = "00000";
+  DBUG_EXECUTE_IF("mutate_1205_sqlstate", sqlstate = "HY000";);
+  da->push_warning(thd, ER_YES, sqlstate, Sql_condition::SL_NOTE,
+                   note->text().c_str());
+}
+
 /** Is this wait governed by @@session.lock_wait_timeout? */
 bool is_governed_by_variable(const THD *thd, Timeout_type timeout) {
+  DBUG_EXECUTE_IF("mutate_own_timeout",
+                  return timeout == thd->variables.lock_wait_timeout;);
   return own_timeout_depth == 0 && timeout == thd->variables.lock_wait_timeout;
 }
 
@@ -300,17 +451,66 @@ class Mdl_reporter : public MDL_timeout_reporter {
  public:
   Mdl_reporter() { mdl_timeout_reporter = this; }
 
+  bool is_enabled() const override {
+    DBUG_EXECUTE_IF("mutate_search_with_switch_off", return true;);
+    return opt_lock_wait_timeout_details;
+  }
+
   unsigned long connection_id(const THD *thd) const override {
     return thd->thread_id();
   }
+
+  void find_fast_path_owner(const MDL_key &key, unsigned types,
+                            MDL_blocker *blocker) const override;
 
   void report(MDL_context_owner *owner, const MDL_key &key, enum_mdl_type type,
               Timeout_type timeout, const MDL_blocker &blocker) const override;
 };
 
+void Mdl_reporter::find_fast_path_owner(const MDL_key &key [[maybe_unused]],
+                                        unsigned types [[maybe_unused]],
+                                        MDL_blocker *blocker
+                                        [[maybe_unused]]) const {
+#ifdef WITH_PERFSCHEMA_STORAGE_ENGINE
+  /* The performance schema has a record of each lock, with the owner. */
+  DBUG_EXECUTE_IF("mutate_fast_path_types", types &= (1U << MDL_SHARED) |
+                                                     (1U << MDL_SHARED_READ) |
+                                                     (1U << MDL_SHARED_WRITE););
+  PFS_metadata_lock_owner owner;
+  const bool found = pfs_find_metadata_lock_owner(key, types, &owner);
+  DBUG_EXECUTE_IF(
+      "count_mdl_owner_search",
+      push_warning_printf(current_thd, Sql_condition::SL_WARNING, ER_YES,
+                          "%lu records read", owner.records_read););
+  if (!found) return;
+  blocker->kind = MDL_blocker::HOLDER;
+  blocker->type = static_cast<enum_mdl_type>(owner.type);
+  blocker->connection_id = owner.processlist_id;
+  blocker->owner = !owner.has_thread           ? MDL_blocker::PREPARED_XA
+                   : owner.processlist_id == 0 ? MDL_blocker::BACKGROUND_THREAD
+                                               : MDL_blocker::CONNECTION;
+#endif
+}
+
+/** Who is in the way, in the words of both the error and the Note. */
+std::string owner_name(const MDL_blocker &blocker) {
+  switch (blocker.owner) {
+    case MDL_blocker::CONNECTION:
+      return "connection " + std::to_string(blocker.connection_id);
+    case MDL_blocker::BACKGROUND_THREAD:
+      DBUG_EXECUTE_IF("mutate_background_thread",
+                      return "a prepared XA transaction";);
+      return "a background thread";
+    case MDL_blocker::PREPARED_XA:
+      return "a prepared XA transaction";
+  }
+  assert(false);
+  return "";
+}
+
 void Mdl_reporter::report(MDL_context_owner *owner, const MDL_key &key,
                           enum_mdl_type type, Timeout_type timeout,
-                          const MDL_blocker &blocker) const {
+                          const MDL_blocker &blocker_arg) const {
   THD *thd = owner->get_thd();
   if (!has_details(thd)) {
     my_error(ER_LOCK_WAIT_TIMEOUT, MYF(0));
@@ -319,77 +519,62 @@ void Mdl_reporter::report(MDL_context_owner *owner, const MDL_key &key,
 
   const MDL_key::enum_mdl_namespace mdl_namespace = key.mdl_namespace();
   const Object_kind kind = object_kind(mdl_namespace);
-  Message message(thd);
-  message.head(mdl_type_name(type)).head(" metadata lock on ");
+  Note note;
+  note.head(mdl_type_name(type)).head(" metadata lock on ");
 
   bool show_name = kind.named != nullptr;
   if (show_name && key.db_name_length() > 0)
-    show_name = may_see_name(thd, key.db_name(),
-                             mdl_namespace == MDL_key::TABLE ||
-                                     mdl_namespace == MDL_key::COLUMN_STATISTICS
-                                 ? key.name()
-                                 : nullptr);
+    show_name = may_see_name(thd, mdl_namespace, key.db_name(), key.name());
   else if (mdl_namespace == MDL_key::TABLESPACE)
     /* The names of implicit tablespaces contain those of tables. */
-    show_name = thd->security_context()->check_access(
+    show_name = thd->m_main_security_ctx.check_access(
         PROCESS_ACL | CREATE_TABLESPACE_ACL, "", true);
 
   if (show_name)
-    message.object(
+    note.object(
         kind, key.db_name(), key.name(),
         mdl_namespace == MDL_key::COLUMN_STATISTICS ? key.col_name() : "");
   else
-    message.object(kind, "");
+    note.object(kind);
 
   /* The cache of privileges is locked with a timeout which nobody can set. */
   const char *variable = mdl_namespace != MDL_key::ACL_CACHE &&
                                  is_governed_by_variable(thd, timeout)
                              ? VARIABLE_NAME
                              : nullptr;
-  message.tail(limit("not granted within", variable, timeout));
+  MDL_blocker blocker = blocker_arg;
+  DBUG_EXECUTE_IF("mutate_search_late", my_sleep(500000);
+                  find_fast_path_owner(key, ~0U, &blocker););
+  DBUG_EXECUTE_IF("longest_lock_wait_error", {
+    timeout = 31536000;
+    blocker.connection_id =
+        blocker.owner == MDL_blocker::CONNECTION ? 4294967295UL : 0;
+  });
+  note.tail(limit("not granted within", variable, timeout));
 
-  unsigned long id = blocker.connection_id;
-  int blocker_type = blocker.type;
-  MDL_blocker::enum_kind blocker_kind = blocker.kind;
-#ifdef WITH_PERFSCHEMA_STORAGE_ENGINE
-  /*
-    Locks of DML taken in the usual way are but a counter in the metadata lock
-    subsystem. The performance schema knows who took them.
-  */
-  if (blocker.fast_path_types != 0 &&
-      pfs_find_metadata_lock_owner(key, blocker.fast_path_types, &blocker_type,
-                                   &id))
-    blocker_kind = MDL_blocker::HOLDER;
-#endif
-
-  char buff[128];
-  switch (blocker_kind) {
+  std::string in_the_way;
+  switch (blocker.kind) {
     case MDL_blocker::NONE:
       break;
     case MDL_blocker::HOLDER:
-      if (id == 0)
-        snprintf(buff, sizeof(buff),
-                 "; held by a prepared XA transaction as %s",
-                 mdl_type_name(static_cast<enum_mdl_type>(blocker_type)));
-      else
-        snprintf(buff, sizeof(buff), "; held by connection %lu as %s", id,
-                 mdl_type_name(static_cast<enum_mdl_type>(blocker_type)));
-      message.tail(buff);
+      in_the_way = "held by " + owner_name(blocker);
+      note.tail("; ").tail(in_the_way).tail(" as ");
+      note.tail(mdl_type_name(blocker.type));
       break;
     case MDL_blocker::WAITER:
-      snprintf(buff, sizeof(buff),
-               "; queued behind connection %lu which waits for %s", id,
-               mdl_type_name(static_cast<enum_mdl_type>(blocker_type)));
-      message.tail(buff);
+      in_the_way = "behind " + owner_name(blocker);
+      note.tail("; queued ").tail(in_the_way).tail(" which waits for ");
+      note.tail(mdl_type_name(blocker.type));
       break;
   }
-  message.raise();
+  raise(thd,
+        error_text(ER_THD(thd, ER_LOCK_WAIT_TIMEOUT),
+                   short_limit(variable, timeout), in_the_way),
+        &note, MYF(0));
 }
 
 /* Registers itself; mdl_timeout_reporter is constant-initialised. */
 const Mdl_reporter mdl_reporter;
-
-constexpr Object_kind TABLE_KIND{"a table", "table"};
 
 }  // namespace
 
@@ -402,18 +587,19 @@ Own_lock_wait_timeout_guard::~Own_lock_wait_timeout_guard() {
 }
 
 void report_table_flush_timeout(THD *thd, const TABLE_SHARE *share) {
+  DEBUG_SYNC(thd, "table_flush_timed_out");
   if (!has_details(thd)) {
     my_error(ER_LOCK_WAIT_TIMEOUT, MYF(0));
     return;
   }
-  Message message(thd);
-  if (may_see_name(thd, share->db.str, share->table_name.str))
-    message.object(TABLE_KIND, share->db.str, share->table_name.str);
-  else
-    message.object(TABLE_KIND, "");
-  message.tail(limit("still in use after", VARIABLE_NAME,
-                     thd->variables.lock_wait_timeout));
-  message.raise();
+  const ulong timeout = thd->variables.lock_wait_timeout;
+  Note note;
+  note.table(thd, share->db.str, share->table_name.str)
+      .tail(limit("still in use after", VARIABLE_NAME, timeout));
+  raise(thd,
+        error_text(ER_THD(thd, ER_LOCK_WAIT_TIMEOUT),
+                   short_limit(VARIABLE_NAME, timeout), ""),
+        &note, MYF(0));
 }
 
 void report_table_lock_error(THD *thd, int error, TABLE *const *tables,
@@ -422,21 +608,19 @@ void report_table_lock_error(THD *thd, int error, TABLE *const *tables,
     my_error(error, MYF(0));
     return;
   }
-  Message message(thd);
-  message.head("table lock");
+  const char *variable =
+      is_governed_by_variable(thd, timeout) ? VARIABLE_NAME : nullptr;
+  Note note;
+  note.head("table lock");
   if (count == 1) {
     const TABLE_SHARE *share = tables[0]->s;
-    message.head(" on ");
-    if (may_see_name(thd, share->db.str, share->table_name.str))
-      message.object(TABLE_KIND, share->db.str, share->table_name.str);
-    else
-      message.object(TABLE_KIND, "");
+    note.head(" on ").table(thd, share->db.str, share->table_name.str);
   }
-  message.tail(
-      limit("not granted within",
-            is_governed_by_variable(thd, timeout) ? VARIABLE_NAME : nullptr,
-            timeout));
-  message.raise();
+  note.tail(limit("not granted within", variable, timeout));
+  raise(thd,
+        error_text(ER_THD(thd, ER_LOCK_WAIT_TIMEOUT),
+                   short_limit(variable, timeout), ""),
+        &note, MYF(0));
 }
 
 void note_engine_lock_timeout(const THD *thd, const char *variable,
@@ -449,18 +633,21 @@ void report_engine_lock_timeout(THD *thd, const char *lock, const char *db,
   const Engine_wait wait = engine_wait;
   engine_wait = {};
   if (!has_details(thd) || wait.variable == nullptr ||
-      wait.query_id != thd->query_id) {
+      wait.query_id != thd->query_id ||
+      DBUG_EVALUATE_IF("mutate_engine_wait", true, false)) {
     my_error(ER_LOCK_WAIT_TIMEOUT, errflag);
     return;
   }
-  Message message(thd);
-  message.head(lock).head(
+  Note note;
+  note.head(lock).head(
       limit("not granted within", wait.variable, wait.seconds));
   /*
     The table in use; the lock may be on another one, in case of a foreign key.
   */
-  if (table != nullptr && *table != '\0' &&
-      (db == nullptr || *db == '\0' || may_see_name(thd, db, table)))
-    message.head("; ").object(TABLE_KIND, db, table);
-  message.raise(errflag);
+  if (db != nullptr && may_see_name(thd, MDL_key::TABLE, db, table))
+    note.head("; ").object(TABLE_KIND, db, table);
+  raise(thd,
+        error_text(ER_THD(thd, ER_LOCK_WAIT_TIMEOUT),
+                   short_limit(wait.variable, wait.seconds), ""),
+        &note, errflag);
 }

@@ -23,8 +23,10 @@
   Metadata locks, table-level locks and row locks all end in this error, and
   upstream's text does not tell which of two variables to raise. With
   @@global.lock_wait_timeout_details = ON the text goes on, in parentheses,
-  with what was waited for, for how long, the variable which governs the wait
-  and the connection in the way if it is known. Error number, SQLSTATE and the
+  with the variable which governs the wait, its value, and the connection in
+  the way if it is known. It does not grow beyond the 128 characters of
+  MESSAGE_TEXT, so that a handler can raise it again. A Note tells the rest:
+  what was waited for, and how it is held. Error number, SQLSTATE and the
   beginning of the text stay upstream's.
 
   Seconds are seconds of the wait allowed, not measured. A variable is only
@@ -60,7 +62,7 @@ class Own_lock_wait_timeout_guard {
 /**
   Raise ER_LOCK_WAIT_TIMEOUT for a wait until nobody uses an old version of a
   table any more (FLUSH TABLES). Governed by lock_wait_timeout.
-  May be called with LOCK_open.
+  The share must not be destroyed meanwhile, LOCK_open must not be held.
 */
 void report_table_flush_timeout(THD *thd, const TABLE_SHARE *share);
 
@@ -93,8 +95,8 @@ void note_engine_lock_timeout(const THD *thd, const char *variable,
 
   @param thd      Current session, may be nullptr.
   @param lock     Kind of lock, a noun.
-  @param db       Database, nullptr if not known.
-  @param table    Table, nullptr if not known.
+  @param db       Database, nullptr if not to be told.
+  @param table    Table, nullptr if not to be told.
   @param errflag  Flags for my_error().
 */
 void report_engine_lock_timeout(THD *thd, const char *lock, const char *db,

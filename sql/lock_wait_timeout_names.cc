@@ -26,6 +26,7 @@
 #include <algorithm>
 
 #include "lex_string.h"
+#include "my_dbug.h"
 #include "my_inttypes.h"
 #include "mysql/components/services/log_builtins.h"
 #include "mysql/strings/m_ctype.h"
@@ -62,6 +63,7 @@ struct Startup_options {
 
 bool is_other_lock_wait_timeout_name(const std::string &a,
                                      const std::string &b) {
+  DBUG_EXECUTE_IF("mutate_second_hint", return false;);
   const int index_a = name_index(a.c_str());
   const int index_b = name_index(b.c_str());
   return index_a >= 0 && index_b >= 0 && index_a != index_b;
@@ -70,6 +72,7 @@ bool is_other_lock_wait_timeout_name(const std::string &a,
 bool track_other_lock_wait_timeout_name(sys_var *self, THD *thd,
                                         enum_var_type type) {
   if (type != OPT_SESSION) return false;
+  DBUG_EXECUTE_IF("mutate_track_other_name", return false;);
 
   /* The name which was used is tracked by sys_var::update(). */
   State_tracker *tracker =
@@ -96,6 +99,7 @@ void note_lock_wait_timeout_option(const char *name) {
 }
 
 void report_lock_wait_timeout_options() {
+  DBUG_EXECUTE_IF("mutate_startup_note", return;);
   const int used = startup_options.last;
   if (used < 0) return;
   const int other = 1 - used;
@@ -114,6 +118,7 @@ void report_lock_wait_timeout_options() {
 }
 
 void merge_persisted_lock_wait_timeout(Persisted_variables_uset *variables) {
+  DBUG_EXECUTE_IF("mutate_merge_persisted", return;);
   auto find = [variables](const LEX_CSTRING &name) {
     return std::find_if(
         variables->begin(), variables->end(),

@@ -33,28 +33,27 @@ class THD;
 /** Who stands in the way of a metadata lock request. */
 struct MDL_blocker {
   enum enum_kind {
-    /** Nobody any more, or nobody that this subsystem can name. */
+    /** Nobody any more, or nobody that can be named. */
     NONE = 0,
     /** A granted lock. */
     HOLDER,
     /** A pending request which goes first. */
     WAITER
   };
+  enum enum_owner {
+    CONNECTION,
+    /** A thread of the server which serves no connection. */
+    BACKGROUND_THREAD,
+    /** The locks of a prepared XA transaction belong to no thread. */
+    PREPARED_XA
+  };
 
   enum_kind kind{NONE};
+  enum_owner owner{CONNECTION};
   /** Type of the lock held or asked for by the blocker. */
   enum_mdl_type type{MDL_TYPE_END};
-  /**
-    Connection id (as in SHOW PROCESSLIST), 0 if the blocker has no THD: the
-    locks of a prepared XA transaction are kept without one.
-  */
+  /** As in SHOW PROCESSLIST; 0 unless the owner is a connection. */
   unsigned long connection_id{0};
-  /**
-    Bitmap (bit number is enum_mdl_type) of the conflicting lock types granted
-    on the fast path, that is as a counter only: their owners are not known
-    here. 0 if kind is HOLDER.
-  */
-  unsigned fast_path_types{0};
 };
 
 /** What the server above the metadata lock subsystem makes of such a wait. */
@@ -62,11 +61,30 @@ class MDL_timeout_reporter {
  public:
   virtual ~MDL_timeout_reporter() = default;
 
+  /** @returns false if nobody wants to know who is in the way. */
+  virtual bool is_enabled() const = 0;
+
   /**
-    @returns the connection id of a session which holds or waits for a lock.
-    Called with MDL_lock::m_rwlock read-locked, must take no other lock.
+    @returns the connection id of a session which holds or waits for a lock, 0
+    if it is a background thread. Called with MDL_lock::m_rwlock read-locked,
+    must take no other lock.
   */
   virtual unsigned long connection_id(const THD *thd) const = 0;
+
+  /**
+    Find the owner of a lock which is but a counter in this subsystem.
+
+    Called without any lock of it, while the request is still in the queue: as
+    long as it is there no request which conflicts with it is granted, so what
+    is found has been in its way.
+
+    @param      key      The object.
+    @param      types    Bitmap (bit number is enum_mdl_type) of the lock types
+                         which conflict with the request.
+    @param[out] blocker  Not changed if nobody was found.
+  */
+  virtual void find_fast_path_owner(const MDL_key &key, unsigned types,
+                                    MDL_blocker *blocker) const = 0;
 
   /**
     Raise ER_LOCK_WAIT_TIMEOUT for a request of the current thread.

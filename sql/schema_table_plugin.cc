@@ -15,6 +15,10 @@
 
 #include "sql/schema_table_plugin.h"
 
+#include <mutex>
+#include <vector>
+
+#include "my_dbug.h"
 #include "my_sys.h"
 #include "mysql/plugin.h"
 #include "mysqld_error.h"
@@ -28,7 +32,22 @@
 /** The tables of the server itself, in sql_show.cc. */
 extern ST_SCHEMA_TABLE schema_tables[];
 
+namespace {
+
+std::mutex retired_mutex;
+/** Never destroyed: what it refers to stays reachable until the very end. */
+std::vector<ST_SCHEMA_TABLE *> *const retired =
+    new std::vector<ST_SCHEMA_TABLE *>;
+
+}  // namespace
+
+void retire_schema_table(ST_SCHEMA_TABLE *table) {
+  const std::lock_guard<std::mutex> guard(retired_mutex);
+  retired->push_back(table);
+}
+
 bool lock_schema_table_plugin(THD *thd, Table_ref *table) {
+  DBUG_EXECUTE_IF("mutate_schema_table_lock", return false;);
   /* A stored program keeps its LEX, and the references in it, from one
   execution to the next. */
   for (const plugin_ref plugin : thd->lex->plugins) {
@@ -57,7 +76,9 @@ bool lock_schema_table_plugin(THD *thd, Table_ref *table) {
 
   if (found != table->schema_table) {
     /* Another library may have been installed, with other columns. */
-    if (ask_to_reprepare(thd)) return true;
+    if (DBUG_EVALUATE_IF("mutate_schema_table_reprepare", false, true) &&
+        ask_to_reprepare(thd))
+      return true;
     table->schema_table = found;
   }
   return false;

@@ -18,6 +18,18 @@
 
 class THD;
 class Table_ref;
+struct ST_SCHEMA_TABLE;
+
+/**
+  Keeps the descriptor of a table whose plugin is uninstalled, instead of
+  freeing it.
+
+  Statements remember the address of the descriptor. Were it given out again,
+  another plugin of the same name, with other columns, could not be told from
+  the one that a statement was prepared for: an address that is used once is its
+  generation. It costs a hundred bytes an UNINSTALL PLUGIN.
+*/
+void retire_schema_table(ST_SCHEMA_TABLE *table);
 
 /**
   Keeps the plugin of an INFORMATION_SCHEMA table loaded while a statement uses

@@ -24,6 +24,7 @@
 
 #include <algorithm>
 
+#include "my_dbug.h"
 #include "my_getopt.h"
 #include "my_inttypes.h"
 #include "sql/item.h"
@@ -62,6 +63,9 @@ class Sys_var_metadata_lock_wait_timeout final : public Sys_var_alias {
 
     var->save_result.ulonglong_value =
         std::min<ulonglong>(limited, max_system_variables.lock_wait_timeout);
+    DBUG_EXECUTE_IF("mutate_second_name_value",
+                    var->save_result.ulonglong_value = 1;
+                    return false;);
     return throw_bounds_warning(
         thd, name.str,
         var->save_result.ulonglong_value != static_cast<ulonglong>(v),

@@ -65,10 +65,8 @@ run_guard() {
     tests[guard $options]+=" $test"
   done < <(sed 's/#.*//' patches/guard.list)
   for kind in "${kinds[@]}"; do
-    # Upstream's recorded results hold upstream's message texts, and its tests look
-    # for the files of a purge when the statement ends.
-    arguments=(--mysqld=--loose-lock-wait-timeout-details=OFF
-      --mysqld=--loose-binlog-purge-background=OFF)
+    # Upstream's tests look for the files of a purge when the statement ends.
+    arguments=(--mysqld=--loose-binlog-purge-background=OFF)
     for option in $kind; do arguments+=("--mysqld=$option"); done
     # shellcheck disable=SC2086 # a list of words
     run "$name" "${arguments[@]}" -- ${tests[guard $kind]}

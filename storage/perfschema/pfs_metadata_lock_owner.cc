@@ -20,6 +20,7 @@
 
 #include "storage/perfschema/pfs_metadata_lock_owner.h"
 
+#include "my_dbug.h"
 #include "my_inttypes.h"
 #include "sql/mdl.h"
 #include "storage/perfschema/pfs_buffer_container.h"
@@ -28,32 +29,42 @@
 /**
   Find an instrumented thread.
 
-  @param      thread_internal_id  The thread.
-  @param[out] processlist_id      Its connection id, 0 if it serves none.
+  @param         thread_internal_id  The thread.
+  @param[in,out] owner               Its connection id, 0 if it serves none, is
+                                     set, and the records read are added.
 
   @returns false if the thread is gone.
 */
-static bool find_processlist_id(ulonglong thread_internal_id,
-                                ulong *processlist_id) {
+static bool find_thread(ulonglong thread_internal_id,
+                        PFS_metadata_lock_owner *owner) {
   PFS_thread_iterator it = global_thread_container.iterate();
   while (PFS_thread *pfs = it.scan_next()) {
+    ++owner->records_read;
     pfs_optimistic_state lock;
     pfs->m_lock.begin_optimistic_lock(&lock);
     const bool match = pfs->m_thread_internal_id == thread_internal_id;
-    *processlist_id = pfs->m_processlist_id;
-    if (match && pfs->m_lock.end_optimistic_lock(&lock)) return true;
+    const ulong id = pfs->m_processlist_id;
+    if (match && pfs->m_lock.end_optimistic_lock(&lock)) {
+      owner->processlist_id = id;
+      return true;
+    }
   }
   return false;
 }
 
-bool pfs_find_metadata_lock_owner(const MDL_key &key, unsigned types, int *type,
-                                  unsigned long *processlist_id) {
+bool pfs_find_metadata_lock_owner(const MDL_key &key, unsigned types,
+                                  PFS_metadata_lock_owner *owner) {
+  DBUG_EXECUTE_IF("mutate_pfs_owner", return false;);
   const PFS_thread *self = PFS_thread::get_current_thread();
   const ulonglong own_id = self == nullptr ? 0 : self->m_thread_internal_id;
 
-  bool found = false;
+  PFS_metadata_lock *found = nullptr;
+  pfs_optimistic_state found_lock;
+  ulonglong found_thread = 0;
+
   PFS_mdl_iterator it = global_mdl_container.iterate();
   while (PFS_metadata_lock *pfs = it.scan_next()) {
+    ++owner->records_read;
     pfs_optimistic_state lock;
     pfs->m_lock.begin_optimistic_lock(&lock);
 
@@ -63,29 +74,25 @@ bool pfs_find_metadata_lock_owner(const MDL_key &key, unsigned types, int *type,
       give a wrong answer, which the optimistic lock finds out, but no more.
     */
     const opaque_mdl_type mdl_type = pfs->m_mdl_type;
-    const ulonglong owner = pfs->m_owner_thread_id;
-    if (pfs->m_mdl_status != MDL_ticket::GRANTED || mdl_type < 0 ||
+    const ulonglong thread = pfs->m_owner_thread_id;
+    DBUG_EXECUTE_IF("mutate_pfs_each_thread", find_thread(thread, owner););
+    if (pfs->m_mdl_status != MDL_ticket::GRANTED || mdl_type <= owner->type ||
         mdl_type >= MDL_TYPE_END || (types & (1U << mdl_type)) == 0 ||
-        owner == 0 || owner == own_id || !key.is_equal(&pfs->m_mdl_key) ||
+        thread == 0 || thread == own_id || !key.is_equal(&pfs->m_mdl_key) ||
         !pfs->m_lock.end_optimistic_lock(&lock))
       continue;
 
-    ulong id;
-    if (!find_processlist_id(owner, &id)) {
-      /*
-        A thread gives up its locks before it ends. If the record is still
-        there the lock was handed over: that is done by XA PREPARE only.
-      */
-      if (!pfs->m_lock.end_optimistic_lock(&lock)) continue;
-      id = 0;
-    } else if (id == 0) {
-      continue;  // A background thread.
-    }
-    if (!found || mdl_type > *type) {
-      *type = mdl_type;
-      *processlist_id = id;
-      found = true;
-    }
+    owner->type = mdl_type;
+    found = pfs;
+    found_lock = lock;
+    found_thread = thread;
   }
-  return found;
+  if (found == nullptr) return false;
+
+  owner->has_thread = find_thread(found_thread, owner);
+  /*
+    A thread gives up its locks before it ends. If the record is still there
+    the lock was handed over: that is done by XA PREPARE only.
+  */
+  return owner->has_thread || found->m_lock.end_optimistic_lock(&found_lock);
 }

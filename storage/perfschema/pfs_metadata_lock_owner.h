@@ -22,26 +22,39 @@
 
 struct MDL_key;
 
+/** Owner of a granted metadata lock. */
+struct PFS_metadata_lock_owner {
+  /** Type of the lock, an enum_mdl_type. */
+  int type{-1};
+  /**
+    False if the thread which took the lock has ended, so that the lock belongs
+    to a prepared XA transaction now.
+  */
+  bool has_thread{false};
+  /** Connection id, 0 if the thread serves none. */
+  unsigned long processlist_id{0};
+  /** Records read to find this. */
+  unsigned long records_read{0};
+};
+
 /**
-  Find a connection, other than the calling one, which owns a granted metadata
-  lock of one of the given types; the strongest one if there are several.
+  Find a thread, other than the calling one, which owns a granted metadata lock
+  of one of the given types; of the strongest type if there are several.
 
-  For error messages: a scan of all metadata lock records, without any mutex.
-  The answer may be out of date when it is given, and there is none when the
-  instrument wait/lock/metadata/sql/mdl was not enabled as the lock was taken,
-  or when the record was lost for want of space.
+  For error messages: one scan of all metadata lock records and one of all
+  threads, without any mutex, however many owners there are. The answer may be
+  out of date when it is given, and there is none when the instrument
+  wait/lock/metadata/sql/mdl was not enabled as the lock was taken, when the
+  record was lost for want of space, or when the owner gave up the lock during
+  the search.
 
-  @param      key            The object.
-  @param      types          Bitmap of lock types, bit number is enum_mdl_type.
-  @param[out] type           Type of the lock found, an enum_mdl_type.
-  @param[out] processlist_id Connection id of its owner; 0 if the thread which
-                             took the lock has ended, so that the lock belongs
-                             to a prepared XA transaction now.
+  @param      key    The object.
+  @param      types  Bitmap of lock types, bit number is enum_mdl_type.
+  @param[out] owner  What was found.
 
-  @retval true   Found.
-  @retval false  Not found; the out parameters are not set.
+  @returns true if an owner was found
 */
-bool pfs_find_metadata_lock_owner(const MDL_key &key, unsigned types, int *type,
-                                  unsigned long *processlist_id);
+bool pfs_find_metadata_lock_owner(const MDL_key &key, unsigned types,
+                                  PFS_metadata_lock_owner *owner);
 
 #endif  // PFS_METADATA_LOCK_OWNER_H
