@@ -1,5 +1,5 @@
-/* Stress of the lock-free parts of page I/O
-(storage/innobase/include/fil0fast.h), which need nothing of InnoDB. What the
+/* Stress of the lock-free parts of page I/O (fil0gate.h, fil0lookup.h and
+fil0written.h in storage/innobase/include), which need nothing of InnoDB. What the
 server does is played with "files" whose members are plain variables, so that
 ThreadSanitizer sees whether the gate orders accesses to them:
 
@@ -7,6 +7,7 @@ ThreadSanitizer sees whether the gate orders accesses to them:
   write durable;
 - closers shut the gate under the mutex, close the file, change its members and
   open it again; or stop it as a DROP does, drain it, and start it again;
+- now and then the list of written files is looked at;
 - lookups search a table from which tablespaces are taken out and freed.
 
 Checked: nobody uses a closed file; no write that somebody wanted durable is
@@ -15,9 +16,11 @@ it was freed (poisoned here, and seen by ASAN and TSAN).
 
 usage: fil_gate SECONDS [THREADS] */
 
-#define UNIV_HOTBACKUP
-#include "fil0fast.h"
+#include "fil0gate.h"
+#include "fil0lookup.h"
+#include "fil0written.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -38,7 +41,7 @@ namespace {
 
 std::atomic<bool> stop_all{false};
 std::atomic<uint64_t> n_pins, n_refused, n_closes, n_stops, n_fsyncs, n_lookups,
-    n_freed, n_unlisted, n_waits;
+    n_freed, n_looks, n_waits;
 
 struct File {
   Fil_io_gate gate;
@@ -54,10 +57,9 @@ struct File {
   std::atomic<int> fsyncs_running{0};
   std::mutex event_mutex;
   std::condition_variable event;
-  bool listed_slot{false};
 };
 
-std::mutex list_mutex;
+Fil_written_list<File, &File::gate> written;
 constexpr int N_FILES = 4;
 File files[N_FILES];
 
@@ -99,14 +101,6 @@ void flush_pinned(File &f) {
   }
 }
 
-void list_file(File &f) {
-  std::lock_guard lock(list_mutex);
-  if (f.gate.is_listed()) return;
-  CHECK(!f.listed_slot);
-  f.listed_slot = true;
-  f.gate.set_listed();
-}
-
 void open_locked(File &f) {
   f.is_open = true;
   f.handle = 1 + rand() % 1000;
@@ -119,12 +113,8 @@ void close_locked(File &f) {
   CHECK(f.gate == 0 && !f.gate.is_open());
   f.handle = -1;
   f.is_open = false;
-  std::lock_guard lock(list_mutex);
-  if (f.gate.reset()) {
-    CHECK(f.listed_slot);
-    f.listed_slot = false;
-  }
-  CHECK(!f.listed_slot);
+  written.file_closed(&f);
+  CHECK(!f.gate.is_listed());
 }
 
 void io_thread(unsigned seed) {
@@ -149,10 +139,20 @@ void io_thread(unsigned seed) {
     }
     // The order of writes in the kernel is ours plus those of others.
     const auto mine = f.in_kernel.fetch_add(1) + 1;
-    if (!f.gate.is_listed()) list_file(f);
+    if (!f.gate.is_listed()) written.add(&f);
     CHECK(f.version == version && f.is_open);
     f.gate.wrote();
     if (random() % 8) continue;
+    if (random() % 8 == 0) {
+      // As fil_fast_flush_all(): what the list shows is synced.
+      std::vector<File *> found;
+      written.look(0, written.size(), [&](File *g) { found.push_back(g); });
+      n_looks.fetch_add(1, std::memory_order_relaxed);
+      if (std::find(found.begin(), found.end(), &f) == found.end()) {
+        // Then it was synced meanwhile.
+        CHECK(f.on_disk.load() >= mine);
+      }
+    }
     // Make it durable, as the doublewrite buffer does at the end of a batch.
     if (!f.gate.try_pin()) {
       // Shut: closed, which needs all to be synced; or stopped.
@@ -207,15 +207,6 @@ void closer_thread(unsigned seed) {
       f.stopped = false;
       if (f.is_open) f.gate.open();
     }
-    lock.unlock();
-    if (random() % 16 == 0) {
-      std::lock_guard guard(list_mutex);
-      if (f.gate.try_unlist()) {
-        CHECK(f.listed_slot);
-        f.listed_slot = false;
-        n_unlisted.fetch_add(1, std::memory_order_relaxed);
-      }
-    }
   }
 }
 
@@ -230,8 +221,9 @@ struct Space {
 };
 
 constexpr uint32_t N_IDS = 16;
-std::atomic<Space *> cell{nullptr};  // one chain: the hardest case
-std::mutex cell_mutex;
+// One chain: the hardest case.
+Fil_id_table<Space, &Space::id, &Space::next, 1> spaces;
+std::mutex spaces_mutex;  // of the shard
 Fil_lookups lookups;
 
 void lookup_thread(unsigned seed, size_t slot) {
@@ -239,8 +231,7 @@ void lookup_thread(unsigned seed, size_t slot) {
   while (!stop_all.load(std::memory_order_relaxed)) {
     const auto id = random() % N_IDS;
     const auto phase = lookups.begin(slot);
-    auto s = cell.load();
-    while (s != nullptr && s->id != id) s = s->next.load();
+    auto s = spaces.find(id);
     bool acquired = false;
     if (s != nullptr) {
       CHECK(s->alive == 0x1234);
@@ -260,23 +251,17 @@ void ddl_thread(unsigned seed) {
   std::minstd_rand random(seed);
   while (!stop_all.load(std::memory_order_relaxed)) {
     const uint32_t id = random() % N_IDS;
-    std::unique_lock lock(cell_mutex);
-    auto link = &cell;
-    auto s = link->load();
-    while (s != nullptr && s->id != id) {
-      link = &s->next;
-      s = link->load();
-    }
+    std::unique_lock lock(spaces_mutex);
+    auto s = spaces.find(id);
     if (s == nullptr) {
       s = new Space;
       s->id = id;
-      s->next.store(cell.load());
-      cell.store(s);
+      spaces.add(s);
       continue;
     }
     s->ops.stop();
     while (s->ops > 0) std::this_thread::yield();
-    link->store(s->next.load());
+    spaces.remove(s);
     lookups.wait_for_all();
     delete s;
     n_freed.fetch_add(1, std::memory_order_relaxed);
@@ -304,11 +289,11 @@ int main(int argc, char **argv) {
 
   for (auto &f : files) CHECK(f.gate == 0);
   printf(
-      "pins %llu refused %llu closes %llu stops %llu unlisted %llu fsyncs %llu "
+      "pins %llu refused %llu closes %llu stops %llu looks %llu fsyncs %llu "
       "fsync_waits %llu lookups %llu freed %llu\n",
       (unsigned long long)n_pins, (unsigned long long)n_refused,
       (unsigned long long)n_closes, (unsigned long long)n_stops,
-      (unsigned long long)n_unlisted, (unsigned long long)n_fsyncs,
+      (unsigned long long)n_looks, (unsigned long long)n_fsyncs,
       (unsigned long long)n_waits, (unsigned long long)n_lookups,
       (unsigned long long)n_freed);
   return 0;

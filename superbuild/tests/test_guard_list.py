@@ -23,8 +23,8 @@ def test_one_run_for_all_tests_with_the_same_options(checkout):
 
 
 def test_the_last_option_wins(checkout):
-    _, (line,) = listed(checkout, "main.lock --loose-lock-wait-timeout-details=ON\n")
-    assert line.index("details=OFF") < line.index("details=ON")
+    _, (line,) = listed(checkout, "main.lock --loose-binlog-purge-background=ON\n")
+    assert line.index("background=OFF") < line.index("background=ON")
 
 
 def test_another_field_is_an_error(checkout):

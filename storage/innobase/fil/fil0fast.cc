@@ -20,14 +20,12 @@ this program; if not, write to the Free Software Foundation, Inc.,
 /** @file fil/fil0fast.cc
  Page I/O without the mutex of the tablespace's shard.
 
- What is in here, in the order in which a page read meets it:
- - a table from tablespace ID to fil_space_t which is searched without a mutex;
-   what is found is not freed before the search is over (Lookup);
- - pinning the file and giving back the pin, see Fil_io_gate;
- - the list of files that were written, from which syncs are done;
- - counters.
+ What is in here, in the order in which a page read meets it: looking up the
+ tablespace (fil0lookup.h); pinning the file and giving back the pin
+ (fil0gate.h); its encryption; syncs, from the list of files that were written
+ (fil0written.h); counters.
 
- Latching order: the mutex of a shard, then s_spaces_mutex or s_written_mutex.
+ Latching order: the mutex of a shard, then that of s_spaces or s_written.
  Nothing is waited for, and no other latch is taken, while one of these two is
  held or during a Lookup. */
 
@@ -39,19 +37,21 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 #include <algorithm>
 #include <array>
-#include <mutex>
-#include <vector>
+#include <cstring>
 
 #include "buf0buf.h"
 #include "buf0flu.h"
 #include "current_thd.h"
 #include "fil0fil.h"
+#include "fil0lookup.h"
+#include "fil0written.h"
 #include "fsp0types.h"
 #include "mtr0log.h"
 #include "mtr0mtr.h"
 #include "my_dbug.h"
 #include "my_sys.h"
 #include "mysql/status_var.h"
+#include "os0enc.h"
 #include "os0event.h"
 #include "os0file.h"
 #include "srv0srv.h"
@@ -64,13 +64,19 @@ bool srv_page_io_fast_path = false;
 extern std::atomic<std::uint64_t> fil_n_pending_tablespace_flushes;
 
 #ifdef UNIV_DEBUG
-/** A sync point for I/O on one tablespace only: that of test/paused. */
-#define FIL_FAST_SYNC(SPACE, POINT)                  \
-  DBUG_EXECUTE_IF("fil_fast_sync", {                 \
-    if (strcmp((SPACE)->name, "test/paused") == 0) { \
-      DEBUG_SYNC_C(POINT);                           \
-    }                                                \
+/** A sync point for I/O on one tablespace only: that of the table test.paused,
+or the general or undo tablespace paused. */
+#define FIL_FAST_SYNC(SPACE, POINT)  \
+  DBUG_EXECUTE_IF("fil_fast_sync", { \
+    if (is_paused(SPACE)) {          \
+      DEBUG_SYNC_C(POINT);           \
+    }                                \
   })
+
+static bool is_paused(const fil_space_t *space) {
+  return strcmp(space->name, "test/paused") == 0 ||
+         strcmp(space->name, "paused") == 0;
+}
 #else
 #define FIL_FAST_SYNC(SPACE, POINT)
 #endif /* UNIV_DEBUG */
@@ -132,104 +138,12 @@ class Lookup {
   const uint32_t m_phase;
 };
 
-/** Tablespaces by their ID, chained by fil_space_t::m_fast_next. IDs are given
-out one after the other, so the remainder spreads them evenly. The number is
-fixed, because growing would have to move what others are searching; 100 000
-tablespaces are 3 to a chain. */
-constexpr size_t N_SPACE_CELLS = 32768;
-Fil_space_link s_spaces[N_SPACE_CELLS];
+/** Tablespaces by their ID. 100 000 of them are 3 to a chain. */
+Fil_id_table<fil_space_t, &fil_space_t::id, &fil_space_t::m_fast_next, 32768>
+    s_spaces;
 
-/** Protects s_spaces from others who change it. */
-std::mutex s_spaces_mutex;
-
-Fil_space_link &space_cell(space_id_t space_id) {
-  return s_spaces[space_id % N_SPACE_CELLS];
-}
-
-/** Looks up a tablespace. To be called during a Lookup.
-@param[in]  space_id  tablespace ID
-@return tablespace, which exists as long as the Lookup; nullptr if none */
-fil_space_t *find(space_id_t space_id) {
-  auto space = space_cell(space_id).load();
-  while (space != nullptr && space->id != space_id) {
-    /* Also correct if the space was taken out: its link still leads on. */
-    space = space->m_fast_next.load();
-  }
-  return space;
-}
-
-/** Files that were written since they were opened. The list is here in order
-that a sync finds what to sync without a mutex, and without looking at all
-files. A file enters it once, when its first write after the opening finishes,
-and leaves it when it is closed or was idle for long.
-
-Chunks are never freed. */
-constexpr size_t WRITTEN_CHUNK = 1024;
-constexpr size_t MAX_WRITTEN_CHUNKS = 4096;
-struct Written_slot {
-  /** The file; nullptr if the slot is free. */
-  std::atomic<fil_node_t *> file{nullptr};
-  /** How many looks found nothing to sync here, in a row; here and not in the
-  gate, whose cache line each I/O wants. A lost count is harmless. */
-  std::atomic<uint32_t> idle_looks{0};
-};
-using Written_chunk = std::array<Written_slot, WRITTEN_CHUNK>;
-std::atomic<Written_chunk *> s_written[MAX_WRITTEN_CHUNKS];
-
-/** How many slots of s_written were ever used. */
-std::atomic<size_t> s_n_written{0};
-
-/** Protects s_written and the following from others who change it. */
-std::mutex s_written_mutex;
-
-/** Slots among the first s_n_written which are free. */
-std::vector<uint32_t> s_written_free;
-
-/** So many looks that found nothing to sync take a file out of the list. */
-constexpr uint32_t MAX_IDLE_LOOKS = 100;
-
-Written_slot &written_slot(size_t slot) {
-  return (*s_written[slot / WRITTEN_CHUNK].load())[slot % WRITTEN_CHUNK];
-}
-
-/** Puts a file into the list.
-@param[in,out]  file  file, pinned */
-void list_file(fil_node_t *file) {
-  std::lock_guard guard(s_written_mutex);
-  auto &gate = file->n_pending_ios;
-
-  if (gate.is_listed()) return;
-
-  uint32_t slot;
-  if (!s_written_free.empty()) {
-    slot = s_written_free.back();
-    s_written_free.pop_back();
-  } else {
-    const auto n = s_n_written.load();
-    ut_a(n < WRITTEN_CHUNK * MAX_WRITTEN_CHUNKS);
-    if (s_written[n / WRITTEN_CHUNK].load() == nullptr) {
-      s_written[n / WRITTEN_CHUNK].store(new Written_chunk{});
-    }
-    slot = static_cast<uint32_t>(n);
-    s_n_written.store(n + 1);
-  }
-
-  gate.m_list_slot = slot;
-  written_slot(slot).idle_looks.store(0, std::memory_order_relaxed);
-  written_slot(slot).file.store(file);
-  /* After the store: who sees the file listed sees it in the list. */
-  gate.set_listed();
-}
-
-/** Takes a file out of the list.
-@param[in,out]  file  file; the caller has s_written_mutex and has found, and
-                      reset, that it is listed */
-void unlist_file(fil_node_t *file) {
-  const auto slot = file->n_pending_ios.m_list_slot;
-  ut_ad(written_slot(slot).file.load() == file);
-  written_slot(slot).file.store(nullptr);
-  s_written_free.push_back(slot);
-}
+/** Files that were written since they were opened. */
+Fil_written_list<fil_node_t, &fil_node_t::n_pending_ios> s_written;
 
 /** @return true if a write to the tablespace has to be followed by an fsync;
 see fil_disable_space_flushing() */
@@ -256,10 +170,7 @@ T read_racy(T &value) {
 void fil_fast_space_added(fil_space_t *space) {
   if (!srv_page_io_fast_path) return;
 
-  std::lock_guard guard(s_spaces_mutex);
-  auto &cell = space_cell(space->id);
-  space->m_fast_next.store(cell.load());
-  cell.store(space);
+  s_spaces.add(space);
 }
 
 void fil_fast_space_removed(fil_space_t *space) {
@@ -268,15 +179,7 @@ void fil_fast_space_removed(fil_space_t *space) {
   /* A lookup that has found it already must not acquire it any more. */
   space->n_pending_ops.stop();
 
-  std::lock_guard guard(s_spaces_mutex);
-  auto link = &space_cell(space->id);
-  for (auto s = link->load(); s != nullptr; s = link->load()) {
-    if (s == space) {
-      link->store(space->m_fast_next.load());
-      return;
-    }
-    link = &s->m_fast_next;
-  }
+  s_spaces.remove(space);
 }
 
 void fil_fast_space_freed(fil_space_t *space) {
@@ -287,7 +190,9 @@ void fil_fast_space_freed(fil_space_t *space) {
   DBUG_EXECUTE_IF("fil_fast_log_freeing",
                   ib::info()
                       << "Waiting for lookups of tablespace " << space->name;);
-  s_lookups.wait_for_all();
+  if (!DBUG_EVALUATE_IF("mutate_fil_free_at_once", true, false)) {
+    s_lookups.wait_for_all();
+  }
   ut_d(space->magic_n = 0);
   DBUG_EXECUTE_IF("fil_fast_log_freeing",
                   ib::info() << "No lookups of tablespace " << space->name;);
@@ -297,7 +202,7 @@ bool fil_fast_get(space_id_t space_id, fil_space_t *&space) {
   if (!srv_page_io_fast_path) return false;
 
   Lookup lookup;
-  space = find(space_id);
+  space = s_spaces.find(space_id);
   return true;
 }
 
@@ -305,7 +210,7 @@ bool fil_fast_get_flags(space_id_t space_id, uint32_t &flags) {
   if (!srv_page_io_fast_path) return false;
 
   Lookup lookup;
-  auto space = find(space_id);
+  auto space = s_spaces.find(space_id);
   if (space == nullptr || read_racy(space->size) == 0) return false;
   flags = read_racy(space->flags);
   return true;
@@ -315,7 +220,7 @@ fil_space_t *fil_fast_acquire(space_id_t space_id) {
   if (!srv_page_io_fast_path) return nullptr;
 
   Lookup lookup;
-  auto space = find(space_id);
+  auto space = s_spaces.find(space_id);
   if (space == nullptr) return nullptr;
   FIL_FAST_SYNC(space, "fil_fast_acquire_found");
   ut_ad(space->magic_n == FIL_SPACE_MAGIC_N);
@@ -363,7 +268,8 @@ fil_node_t *fil_fast_begin_io(const IORequest &req, const page_id_t &page_id,
 
   /* With the pin, nobody can close, truncate or delete the file. The version
   of a tablespace changes only while it is stopped and without pins; so if the
-  page is of the current version now, it is until the I/O has finished. */
+  page is of the current version now, it is until the I/O has finished. A
+  deleted tablespace has no current version. */
   if (bpage->was_stale() ||
       (read_racy(file->size) <= no && space->id != TRX_SYS_SPACE)) {
     --gate;
@@ -372,6 +278,10 @@ fil_node_t *fil_fast_begin_io(const IORequest &req, const page_id_t &page_id,
   }
 
   count(req.is_write() ? FAST_WRITE : FAST_READ);
+  DBUG_EXECUTE_IF(
+      "fil_fast_log_writes", if (req.is_write()) {
+        ib::info() << "Write without mutex: " << file->name;
+      });
   FIL_FAST_SYNC(space, "fil_fast_pinned");
   page_no = no;
   return file;
@@ -387,8 +297,9 @@ bool fil_fast_end_io(fil_node_t *file, const IORequest &req) {
   ut_ad(!req.is_write() || !srv_read_only_mode ||
         fsp_is_system_temporary(file->space->id));
 
-  if (req.is_write() && needs_fsync(file->space)) {
-    if (!gate.is_listed()) list_file(file);
+  if (req.is_write() && needs_fsync(file->space) &&
+      !DBUG_EVALUATE_IF("mutate_fil_write_not_noted", true, false)) {
+    if (!gate.is_listed()) s_written.add(file);
     gate.wrote();
     /* With the fence in fil_fast_flush_all(): a thread that learns, even by a
     relaxed atomic as that of the doublewrite batch, that this write has
@@ -405,6 +316,8 @@ void fil_fast_open_gate(fil_node_t *file) {
   if (!srv_page_io_fast_path) return;
 
   const auto space = file->space;
+  DBUG_EXECUTE_IF("mutate_fil_gate_stays_shut",
+                  if (space->id != TRX_SYS_SPACE) return;);
   if (file->is_open && !space->stop_new_ops && !space->prevent_file_open) {
     file->n_pending_ios.open();
   }
@@ -415,10 +328,9 @@ void fil_fast_file_closed(fil_node_t *file) {
 
   auto &gate = file->n_pending_ios;
   ut_a(gate == 0);
-  ut_ad(!gate.is_open());
+  ut_a(!gate.is_open());
 
-  std::lock_guard guard(s_written_mutex);
-  if (gate.reset()) unlist_file(file);
+  s_written.file_closed(file);
 }
 
 void fil_fast_stop(fil_space_t *space) {
@@ -426,6 +338,7 @@ void fil_fast_stop(fil_space_t *space) {
 
   ut_ad(space->stop_new_ops);
   space->n_pending_ops.stop();
+  DBUG_EXECUTE_IF("mutate_fil_gate_not_stopped", return;);
   for (auto &file : space->files) {
     file.n_pending_ios.stop();
   }
@@ -441,6 +354,44 @@ void fil_fast_restart(fil_space_t *space) {
   space->n_pending_ops.restart();
 }
 
+void fil_fast_set_encryption(fil_space_t *space,
+                             const Encryption_metadata &metadata) {
+  auto &used = space->m_encryption_metadata;
+
+  /* I/O in flight refers to the key. */
+  if (used.m_type == metadata.m_type &&
+      memcmp(used.m_key, metadata.m_key, sizeof(used.m_key)) == 0 &&
+      memcmp(used.m_iv, metadata.m_iv, sizeof(used.m_iv)) == 0) {
+    return;
+  }
+
+  DBUG_EXECUTE_IF("mutate_fil_encryption_type_first",
+                  fil_fast_publish(used.m_type, metadata.m_type););
+  DEBUG_SYNC_C("fil_encryption_key_not_set");
+  memcpy(used.m_key, metadata.m_key, sizeof(used.m_key));
+  memcpy(used.m_iv, metadata.m_iv, sizeof(used.m_iv));
+  used.m_key_len = metadata.m_key_len;
+  fil_fast_publish(used.m_type, metadata.m_type);
+}
+
+void fil_fast_reset_encryption(fil_space_t *space) {
+  DEBUG_SYNC_C("fil_encryption_not_reset");
+  fil_fast_publish(space->m_encryption_metadata.m_type, Encryption::NONE);
+  memset(space->m_encryption_metadata.m_key, 0,
+         sizeof(space->m_encryption_metadata.m_key));
+  memset(space->m_encryption_metadata.m_iv, 0,
+         sizeof(space->m_encryption_metadata.m_iv));
+  space->m_encryption_metadata.m_key_len = 0;
+}
+
+void fil_fast_use_encryption(const fil_space_t *space, Encryption &encryption) {
+  const auto &metadata = space->m_encryption_metadata;
+  encryption.set_type(Encryption::AES);
+  encryption.set_key(metadata.m_key);
+  encryption.set_key_length(Encryption::KEY_LEN);
+  encryption.set_initial_vector(metadata.m_iv);
+}
+
 bool fil_fast_flush(space_id_t space_id) {
   if (!srv_page_io_fast_path) return false;
 
@@ -451,9 +402,11 @@ bool fil_fast_flush(space_id_t space_id) {
 
   {
     Lookup lookup;
-    auto space = find(space_id);
+    auto space = s_spaces.find(space_id);
     if (space == nullptr || space->purpose == FIL_TYPE_TEMPORARY) return true;
-    if (space->files.size() > files.size()) return false;
+    if (space->files.size() > files.size()) {
+      return DBUG_EVALUATE_IF("mutate_fil_many_files_not_synced", true, false);
+    }
 
     for (auto &file : space->files) {
       if (!file.n_pending_ios.try_pin()) {
@@ -483,6 +436,11 @@ void fil_fast_flush_pinned(fil_node_t *file) {
 
   Fil_io_gate::Ticket ticket;
   if (!gate.ticket(ticket, force)) return;
+  DBUG_EXECUTE_IF(
+      "mutate_fil_running_fsync_will_do",
+      if (gate.flush_step(ticket - 1) == Fil_io_gate::Step::WAIT) {
+        --ticket;
+      });
 
   fil_n_pending_tablespace_flushes.fetch_add(1);
 
@@ -534,35 +492,18 @@ bool fil_fast_flush_all() {
   constexpr size_t PART = 64;
   std::array<space_id_t, PART> part;
   Space_ids space_ids;
-  const auto n = s_n_written.load();
+  const auto n = s_written.size();
 
   for (size_t begin = 0; begin < n; begin += PART) {
     size_t n_part = 0;
 
     {
       Lookup lookup;
-
-      for (size_t i = begin; i < std::min(begin + PART, n); ++i) {
-        auto &slot = written_slot(i);
-        auto file = slot.file.load();
-        if (file == nullptr) continue;
-
-        auto &gate = file->n_pending_ios;
-
-        if (!gate.is_flushed()) {
-          slot.idle_looks.store(0, std::memory_order_relaxed);
-          if (file->space->purpose == FIL_TYPE_TABLESPACE) {
-            part[n_part++] = file->space->id;
-          }
-        } else if (slot.idle_looks.fetch_add(1, std::memory_order_relaxed) >=
-                   MAX_IDLE_LOOKS) {
-          std::unique_lock guard(s_written_mutex, std::try_to_lock);
-          if (guard.owns_lock() && slot.file.load() == file &&
-              gate.try_unlist()) {
-            unlist_file(file);
-          }
+      s_written.look(begin, std::min(begin + PART, n), [&](fil_node_t *file) {
+        if (file->space->purpose == FIL_TYPE_TABLESPACE) {
+          part[n_part++] = file->space->id;
         }
-      }
+      });
     }
 
     space_ids.insert(space_ids.end(), part.begin(), part.begin() + n_part);
@@ -576,6 +517,17 @@ bool fil_fast_flush_all() {
 }
 
 #ifdef UNIV_DEBUG
+void fil_fast_waits_for_pins(space_id_t space_id) {
+  DEBUG_SYNC_C("fil_waits_for_pending_io");
+  DBUG_EXECUTE_IF("fil_fast_log_waiting", {
+    Lookup lookup;
+    const auto space = s_spaces.find(space_id);
+    if (space != nullptr && is_paused(space)) {
+      ib::info() << "Waiting for I/O of tablespace " << space->name;
+    }
+  });
+}
+
 /** What tests can ask for by reading a status variable: to have the root page
 of test.paused dirty and no other page; to flush all dirty pages; to acquire
 its tablespace as a background thread does, without a metadata lock. */

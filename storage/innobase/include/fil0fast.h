@@ -18,14 +18,10 @@ this program; if not, write to the Free Software Foundation, Inc.,
 *****************************************************************************/
 
 /** @file include/fil0fast.h
- Page I/O without the mutex of the tablespace's shard.
-
- In four parts: Fil_io_gate, which stands in every file and lets I/O in
- without a mutex or keeps it out; Fil_op_gate, the same for operations on a
- tablespace; Fil_lookups, which keeps what is looked up from being freed; and
- the functions that fil0fil.cc calls. Why it is safe is written at each of them.
-
- The first three know nothing of InnoDB, so that they can be tested alone. */
+ Page I/O without the mutex of the tablespace's shard: what fil0fil.cc calls.
+ What it is made of is in fil0gate.h (who may use a file, and what of it is to
+ be synced), fil0lookup.h (finding tablespaces) and fil0written.h (finding files
+ to sync). */
 
 #ifndef fil0fast_h
 #define fil0fast_h
@@ -33,366 +29,30 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
-#include <thread>
 
+#include "fil0gate.h"
+
+class Encryption;
+struct Encryption_metadata;
 struct fil_node_t;
 struct fil_space_t;
 
-/** Who uses one file, in one word: how many I/Os are in flight ("pins"),
-whether more may come without the shard mutex, and what is to be synced. It
-takes the place of upstream's fil_node_t::n_pending_ios and reads like it.
+/** Reads a member that another thread may publish by fil_fast_publish().
+@param[in]  value  the member
+@return its value; what was written before it was published is seen, too */
+template <typename T>
+[[nodiscard]] T fil_fast_load(const T &value) noexcept {
+  return std::atomic_ref<T>(const_cast<T &>(value))
+      .load(std::memory_order_acquire);
+}
 
-Rules:
-- open(), shut(), stop() and operator++ are called under the mutex of the
-  file's shard only. So whoever holds the mutex and has shut the gate at 0 pins
-  has the file for himself until he opens the gate or releases the mutex.
-- try_pin() needs no mutex. It succeeds only while the gate is open, in one
-  atomic step, so there is no moment between the check and the pin.
-- A pin is given back by operator-- or wrote() from any thread, without a mutex.
-- While innodb_page_io_fast_path is OFF the gate never opens; then this is a
-  counter, which upstream's code changes under the mutex.
-
-Memory ordering: open() releases, and a successful try_pin() acquires, what was
-set before the gate was opened: handle, size and name of the file, version of
-the tablespace. Giving back a pin releases what the I/O did, and shut(), or
-reading a count of 0, acquires it. */
-class Fil_io_gate {
- public:
-  Fil_io_gate() = default;
-
-  /** For std::vector, at a time when nobody but the caller knows the file. */
-  Fil_io_gate(const Fil_io_gate &other) : m_word(other.load()) {}
-  Fil_io_gate &operator=(const Fil_io_gate &) = delete;
-
-  /** @return number of pins. A 0 stays 0 only under the shard mutex and with
-  the gate shut. */
-  operator size_t() const noexcept { return pins(load()); }
-
-  /** Pins the file, whether or not the gate is open. Needs the shard mutex.
-  @return *this */
-  Fil_io_gate &operator++() noexcept {
-    m_word.fetch_add(1, std::memory_order_acquire);
-    return *this;
-  }
-
-  /** Notes that the file is in use, for fil_fast_age_LRU(). */
-  void set_used() noexcept { m_word.fetch_or(USED, std::memory_order_relaxed); }
-
-  /** Gives back a pin of an I/O that wrote nothing, or whose caller notes the
-  write elsewhere.
-  @return *this */
-  Fil_io_gate &operator--() noexcept {
-    m_word.fetch_sub(1, std::memory_order_release);
-    return *this;
-  }
-
-  /** Pins the file if the gate is open. Needs no mutex.
-  @return true if pinned, so the file stays open and keeps its name until the
-  pin is given back */
-  [[nodiscard]] bool try_pin() noexcept {
-    auto word = m_word.load(std::memory_order_relaxed);
-    while (word & OPEN) {
-      if (m_word.compare_exchange_weak(word, (word | USED) + 1,
-                                       std::memory_order_acquire,
-                                       std::memory_order_relaxed)) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /** Gives back the pin of a finished write which an fsync has to follow. The
-  file must be listed. From here on until such an fsync, is_flushed() is false
-  and any ticket() asks for one. */
-  void wrote() noexcept {
-    auto word = m_word.load(std::memory_order_relaxed);
-    while (!m_word.compare_exchange_weak(word, (word | DIRTY) - 1,
-                                         std::memory_order_acq_rel,
-                                         std::memory_order_relaxed)) {
-    }
-  }
-
-  /** Lets I/O in without the mutex. Needs the shard mutex; the file is open and
-  no operation wants it for itself. */
-  void open() noexcept { m_word.fetch_or(OPEN, std::memory_order_release); }
-
-  /** Keeps I/O out unless it comes with the shard mutex, which the caller
-  holds. I/O in flight goes on. */
-  void stop() noexcept { m_word.fetch_and(~OPEN, std::memory_order_acq_rel); }
-
-  /** Keeps I/O out if none is in flight. Needs the shard mutex.
-  @return true if there is no pin, and there will be none without the mutex;
-  false if there are pins and nothing was changed */
-  [[nodiscard]] bool shut() noexcept {
-    auto word = m_word.load(std::memory_order_acquire);
-    do {
-      if (pins(word) != 0) return false;
-      if (!(word & OPEN)) return true;
-    } while (!m_word.compare_exchange_weak(word, word & ~OPEN,
-                                           std::memory_order_acq_rel,
-                                           std::memory_order_acquire));
-    return true;
-  }
-
-  /** @return true if I/O is let in without the mutex */
-  [[nodiscard]] bool is_open() const noexcept { return load() & OPEN; }
-
-  /** @return true if every finished write was followed by an fsync which has
-  finished too, or if writes are not followed by one at all */
-  [[nodiscard]] bool is_flushed() const noexcept {
-    return !(load() & (DIRTY | FLUSHING));
-  }
-
-  /** Forgets that there is something to sync. Needs the shard mutex, and the
-  gate shut at 0 pins: the file is to be thrown away. */
-  void set_flushed() noexcept {
-    m_word.fetch_and(~DIRTY, std::memory_order_relaxed);
-  }
-
-  /** @return true if the file is in the list of files to look at for a sync */
-  [[nodiscard]] bool is_listed() const noexcept { return load() & LISTED; }
-
-  /** Notes that the file was put into that list. Needs the list's mutex. */
-  void set_listed() noexcept {
-    m_word.fetch_or(LISTED, std::memory_order_release);
-  }
-
-  /** Notes that the file is to leave the list, if nobody uses it and there is
-  nothing to sync. Needs the list's mutex. A write that finishes later finds
-  the file not listed, as it had no pin yet.
-  @return true if the file has to be taken out of the list */
-  [[nodiscard]] bool try_unlist() noexcept {
-    auto word = load();
-    do {
-      if (pins(word) != 0 || (word & (DIRTY | FLUSHING)) || !(word & LISTED)) {
-        return false;
-      }
-    } while (!m_word.compare_exchange_weak(word, word & ~LISTED,
-                                           std::memory_order_acq_rel,
-                                           std::memory_order_acquire));
-    return true;
-  }
-
-  /** The file was closed: forgets everything. Needs the shard mutex and the
-  list's mutex.
-  @return true if the file was listed */
-  bool reset() noexcept {
-    return m_word.exchange(0, std::memory_order_acq_rel) & LISTED;
-  }
-
-  /** @return true if the file was pinned since the last call. Needs the shard
-  mutex. */
-  bool test_and_clear_used() noexcept {
-    return (m_word.load(std::memory_order_relaxed) & USED) &&
-           (m_word.fetch_and(~USED, std::memory_order_relaxed) & USED);
-  }
-
-  /** Number of an fsync of one file, modulo 2^24. */
-  using Ticket = uint32_t;
-
-  /** Says which fsync makes durable all writes of the file that are finished.
-  @param[out]  number  number of that fsync, if there is one to wait for
-  @param[in]   force   true to have a new one even if there is nothing to sync
-  @return false if all of them are durable already */
-  [[nodiscard]] bool ticket(Ticket &number, bool force) const noexcept {
-    const auto word = m_word.load(std::memory_order_acquire);
-    if (!force && !(word & (DIRTY | FLUSHING))) return false;
-    /* The running fsync may have begun before the write that set DIRTY. */
-    number = generation(word) + ((force || (word & DIRTY)) ? 1 : 0);
-    return true;
-  }
-
-  enum class Step {
-    /** The fsync of the ticket has finished. */
-    DONE,
-    /** Another thread's fsync is running. */
-    WAIT,
-    /** The caller has to call fsync() now, and flush_end() after it. */
-    FLUSH
-  };
-
-  /** What to do next to get what a ticket asks for. Needs a pin, or the shard
-  mutex and an open file. At most one thread at a time is told to FLUSH.
-  @param[in]  number  from ticket()
-  @return what to do */
-  [[nodiscard]] Step flush_step(Ticket number) noexcept {
-    auto word = m_word.load(std::memory_order_acquire);
-    for (;;) {
-      const int32_t ahead =
-          static_cast<int32_t>((generation(word) - number) << 8) / 256;
-      if (ahead > 0 || (ahead == 0 && !(word & FLUSHING))) return Step::DONE;
-      if (word & FLUSHING) return Step::WAIT;
-      /* DIRTY goes away before the fsync begins. So a write that finishes
-      while it runs, and that it may have missed, sets DIRTY again; one that
-      found DIRTY set was finished before. */
-      if (m_word.compare_exchange_weak(
-              word, ((word & ~DIRTY) | FLUSHING) + GENERATION_ONE,
-              std::memory_order_acq_rel, std::memory_order_acquire)) {
-        return Step::FLUSH;
-      }
-    }
-  }
-
-  /** The fsync that flush_step() asked for has finished. */
-  void flush_end() noexcept {
-    m_word.fetch_and(~FLUSHING, std::memory_order_release);
-  }
-
- private:
-  /** Bits 0..31: pins. Bits 40..63: how many fsyncs have begun. */
-  static constexpr uint64_t OPEN = 1ULL << 32;
-  /** A write has finished since the last fsync began. */
-  static constexpr uint64_t DIRTY = 1ULL << 33;
-  /** An fsync is running. */
-  static constexpr uint64_t FLUSHING = 1ULL << 34;
-  /** The file is in the list of files that were written. */
-  static constexpr uint64_t LISTED = 1ULL << 35;
-  /** Pinned since the LRU list of open files was last looked at. */
-  static constexpr uint64_t USED = 1ULL << 36;
-  static constexpr uint64_t GENERATION_ONE = 1ULL << 40;
-
-  static size_t pins(uint64_t word) noexcept { return word & 0xFFFFFFFFULL; }
-  static uint32_t generation(uint64_t word) noexcept {
-    return static_cast<uint32_t>(word >> 40);
-  }
-  uint64_t load() const noexcept {
-    return m_word.load(std::memory_order_acquire);
-  }
-
-  std::atomic<uint64_t> m_word{0};
-
- public:
-  /** Place in the list of written files; protected by the list's mutex. */
-  uint32_t m_list_slot{};
-};
-
-/** How many operations have acquired a tablespace, and whether more may do so
-without the shard mutex. It takes the place of upstream's
-fil_space_t::n_pending_ops and reads like it.
-
-The same rules as for Fil_io_gate, but here open is the normal state:
-stop() and restart() need the shard mutex, operator++ needs it, try_acquire()
-and operator-- do not. */
-class Fil_op_gate {
- public:
-  Fil_op_gate() = default;
-  Fil_op_gate(const Fil_op_gate &) = delete;
-  Fil_op_gate &operator=(const Fil_op_gate &) = delete;
-
-  /** @return number of operations */
-  operator uint32_t() const noexcept {
-    return m_word.load(std::memory_order_acquire) & ~STOPPED;
-  }
-
-  /** Acquires under the shard mutex.
-  @return *this */
-  Fil_op_gate &operator++() noexcept {
-    m_word.fetch_add(1, std::memory_order_acquire);
-    return *this;
-  }
-
-  /** Releases. The tablespace may be gone right after.
-  @return *this */
-  Fil_op_gate &operator--() noexcept {
-    m_word.fetch_sub(1, std::memory_order_release);
-    return *this;
-  }
-
-  /** Acquires unless stopped. Needs no mutex, but the caller must know that
-  the memory is not freed meanwhile.
-  @return true if acquired */
-  [[nodiscard]] bool try_acquire() noexcept {
-    auto word = m_word.load(std::memory_order_relaxed);
-    while (!(word & STOPPED)) {
-      if (m_word.compare_exchange_weak(word, word + 1,
-                                       std::memory_order_acquire,
-                                       std::memory_order_relaxed)) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /** From now on one has to come with the shard mutex, which the caller
-  holds. */
-  void stop() noexcept { m_word.fetch_or(STOPPED, std::memory_order_acq_rel); }
-
-  /** Takes stop() back. */
-  void restart() noexcept {
-    m_word.fetch_and(~STOPPED, std::memory_order_release);
-  }
-
- private:
-  static constexpr uint32_t STOPPED = 1U << 31;
-
-  std::atomic<uint32_t> m_word{0};
-};
-
-/** Lookups under way in tables that are searched without a mutex. What is taken
-out of such a table is freed only after wait_for_all().
-
-The counters in here and the pointers of the tables are accessed by
-memory_order_seq_cst throughout, so there is one order of all these accesses.
-Take a lookup that has found an element. It counted itself before it read the
-pointer, which was before the element was taken out, which was before
-wait_for_all(); there both counters of each slot are seen at 0, so the lookup
-has ended.
-
-A slot has two counters for the sake of the waiting thread only: lookups that
-begin after it has turned m_phase do not keep it waiting. */
-class Fil_lookups {
- public:
-  /** Number of slots. Threads are spread over them, so that they seldom write
-  to the same cache line. */
-  static constexpr size_t N_SLOTS = 64;
-
-  /** A lookup begins. It must not wait for anything, nor take a mutex under
-  which somebody calls wait_for_all().
-  @param[in]  slot  number below N_SLOTS
-  @return what end() wants to have */
-  [[nodiscard]] uint32_t begin(size_t slot) noexcept {
-    const auto phase = m_phase.load() & 1;
-    m_slots[slot].n[phase].fetch_add(1);
-    return phase;
-  }
-
-  /** A lookup ends.
-  @param[in]  slot   the same number
-  @param[in]  phase  what begin() has returned */
-  void end(size_t slot, uint32_t phase) noexcept {
-    m_slots[slot].n[phase].fetch_sub(1);
-  }
-
-  /** Waits until each lookup that is under way now has ended. */
-  void wait_for_all() noexcept {
-    std::lock_guard guard(m_mutex);
-    const auto phase = m_phase.load() & 1;
-    wait(phase ^ 1);
-    m_phase.store(phase ^ 1);
-    wait(phase);
-  }
-
- private:
-  void wait(uint32_t phase) noexcept {
-    for (auto &slot : m_slots) {
-      while (slot.n[phase].load() != 0) {
-        std::this_thread::yield();
-      }
-    }
-  }
-
-  struct alignas(64) Slot {
-    std::atomic<uint32_t> n[2]{};
-  };
-  Slot m_slots[N_SLOTS];
-
-  /** Which counters lookups use that begin now: its last bit. */
-  alignas(64) std::atomic<uint32_t> m_phase{0};
-
-  /** One wait at a time, so that no other turns the phase back meanwhile. */
-  std::mutex m_mutex;
-};
+/** Publishes a value of a member that others read by fil_fast_load().
+@param[out]  member  the member
+@param[in]   value   its value */
+template <typename T>
+void fil_fast_publish(T &member, T value) noexcept {
+  std::atomic_ref<T>(member).store(value, std::memory_order_release);
+}
 
 #ifndef UNIV_HOTBACKUP
 
@@ -482,6 +142,12 @@ void fil_fast_open_gate(fil_node_t *file);
 @param[in,out]  file  file, with its gate shut */
 void fil_fast_file_closed(fil_node_t *file);
 
+#ifdef UNIV_DEBUG
+/** For tests: somebody waits until the I/O of a tablespace has finished.
+@param[in]  space_id  its ID */
+void fil_fast_waits_for_pins(uint32_t space_id);
+#endif /* UNIV_DEBUG */
+
 /** fil_space_t::stop_new_ops was set. Needs the shard mutex.
 @param[in,out]  space  tablespace */
 void fil_fast_stop(fil_space_t *space);
@@ -489,6 +155,30 @@ void fil_fast_stop(fil_space_t *space);
 /** fil_space_t::stop_new_ops was reset. Needs the shard mutex.
 @param[in,out]  space  tablespace */
 void fil_fast_restart(fil_space_t *space);
+
+/* The following three do the same whether innodb_page_io_fast_path is ON or
+ * OFF.
+ */
+
+/** Sets key and type of a tablespace's encryption so that I/O, which reads them
+without a latch, sees no type without its key. Needs the shard mutex.
+@param[in,out]  space     tablespace
+@param[in]      metadata  type and key */
+void fil_fast_set_encryption(fil_space_t *space,
+                             const Encryption_metadata &metadata);
+
+/** Takes key and type away. Needs the shard mutex, and no page of the
+tablespace to be encrypted on disk, nor to be written encrypted: its
+encryption_op_in_progress is DECRYPTION.
+@param[in,out]  space  tablespace */
+void fil_fast_reset_encryption(fil_space_t *space);
+
+/** Has an I/O use the key of its tablespace. The type is not looked at again,
+as it may have gone meanwhile; then the I/O is a read of a page which is not
+encrypted.
+@param[in]   space       tablespace, which had a key when it was asked before
+@param[out]  encryption  of the I/O */
+void fil_fast_use_encryption(const fil_space_t *space, Encryption &encryption);
 
 /** Syncs a tablespace, as fil_flush() does.
 @param[in]  space_id  tablespace ID
