@@ -36,7 +36,7 @@ namespace binlog::purge {
   Shall this call fail? Set by the debug keyword
   binlog_purge_<call>_<EIO|ENOSPC|EACCES|EROFS>.
 
-  @param call unlink, rename, ftruncate, fsync or write
+  @param call unlink, rename, ftruncate, fstat, fsync or write
   @return true, with errno and my_errno() set, if so
 */
 inline bool injected_failure(const char *call) {

@@ -20,8 +20,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 
 #include "my_dbug.h"
+#include "my_dir.h"  // MY_S_ISDIR
 #include "my_sys.h"
 #include "my_thread_local.h"
 #include "mysql/psi/mysql_file.h"
@@ -50,7 +52,76 @@ bool means_missing(int error) {
   return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
 }
 
+File_identity identity_of(const struct stat &file) {
+#ifdef _WIN32
+  constexpr ulonglong nanoseconds = 0;
+#elif defined(__APPLE__)
+  const ulonglong nanoseconds = file.st_mtimespec.tv_nsec;
+#else
+  const ulonglong nanoseconds = file.st_mtim.tv_nsec;
+#endif
+  return {static_cast<ulonglong>(file.st_ino),
+          static_cast<ulonglong>(file.st_size),
+          static_cast<ulonglong>(file.st_mtime) * 1000000000ULL + nanoseconds};
+}
+
+/**
+  Whether this is the purged file.
+
+  @param is_shrinking  it has the name of a file that is being shrunk
+*/
+bool is_same(const struct stat &file,
+             const std::optional<File_identity> &purged, bool is_shrinking) {
+  if (!purged || DBUG_EVALUATE_IF("mutate_binlog_purge_identity", true, false))
+    return true;
+  const File_identity now = identity_of(file);
+  if (now.inode != purged->inode) return false;
+  if (is_shrinking) return now.size <= purged->size;
+  return now.size == purged->size && now.modified == purged->modified;
+}
+
+/**
+  Keeps others from opening a file, if nobody but the caller has it open or
+  mapped. The caller's own descriptor doesn't count.
+*/
+class Lease {
+ public:
+  explicit Lease(File fd [[maybe_unused]]) {
+#ifdef F_SETLEASE
+    m_fd = fd;
+    // Somebody who waits for the lease is announced by a signal. SIGIO, the
+    // default, would end the server; SIGURG is ignored by default.
+    m_is_granted = fcntl(fd, F_SETSIG, SIGURG) == 0 &&
+                   fcntl(fd, F_SETLEASE, F_WRLCK) == 0;
+#endif
+    DBUG_EXECUTE_IF("mutate_binlog_purge_lease", m_is_granted = true;);
+  }
+  ~Lease() {
+#ifdef F_SETLEASE
+    if (m_is_granted) (void)fcntl(m_fd, F_SETLEASE, F_UNLCK);
+#endif
+  }
+  Lease(const Lease &) = delete;
+  Lease &operator=(const Lease &) = delete;
+
+  bool is_granted() const { return m_is_granted; }
+
+ private:
+  bool m_is_granted{false};
+#ifdef F_SETLEASE
+  File m_fd;
+#endif
+};
+
 }  // namespace
+
+int identify(Purged_file *file) {
+  struct stat buffer;
+  if (stat_of_name(file->name.c_str(), &buffer) != 0)
+    return means_missing(errno) ? ENOENT : errno;
+  file->identity = identity_of(buffer);
+  return MY_S_ISDIR(buffer.st_mode) ? EISDIR : 0;
+}
 
 std::string File_remover::name_while_shrinking(const std::string &path) {
   const size_t folder = dirname_length(path.c_str());
@@ -76,38 +147,40 @@ void File_remover::close() {
   m_fd = -1;
 }
 
-/**
-  Looks under which name the file is, and what it is.
-
-  @return true if there is none (m_was_missing is set) or it can't be told
-*/
 bool File_remover::find() {
   struct stat file;
-  if (stat_of_name(m_path.c_str(), &file) != 0) {
-    if (!means_missing(errno)) {
+  m_failed_call = nullptr;
+  m_failed_errno = 0;
+  m_was_missing = false;
+  m_is_replaced = false;
+
+  // A server that stopped may have given it its other name already.
+  for (const std::string &path :
+       {m_file.name, name_while_shrinking(m_file.name)}) {
+    const bool is_shrinking = path == name_while_shrinking(path);
+    if (stat_of_name(path.c_str(), &file) != 0) {
+      if (means_missing(errno)) continue;
       set_my_errno(errno);
       failed("stat");
       return true;
     }
-    // A server that stopped may have given it its other name already.
-    const std::string other_name = name_while_shrinking(m_path);
-    if (stat_of_name(other_name.c_str(), &file) != 0) {
-      if (means_missing(errno)) {
-        m_was_missing = true;
-      } else {
-        set_my_errno(errno);
-        failed("stat");
-      }
-      return true;
+    if (!is_same(file, m_file.identity, is_shrinking)) {
+      m_is_replaced = true;
+      continue;
     }
-    m_path = other_name;
-  }
-  m_found = true;
-  m_size = static_cast<ulonglong>(file.st_size);
+    m_path = path;
+    m_is_replaced = false;
+    m_found = true;
+    m_size = static_cast<ulonglong>(file.st_size);
 #ifndef _WIN32
-  // Windows doesn't rename a file which others have open.
-  m_may_shrink = S_ISREG(file.st_mode) && file.st_nlink == 1;
+    // Windows doesn't rename a file which others have open.
+    m_may_shrink = S_ISREG(file.st_mode) &&
+                   (file.st_nlink == 1 ||
+                    DBUG_EVALUATE_IF("mutate_binlog_purge_links", true, false));
 #endif
+    return true;
+  }
+  m_was_missing = true;
   return false;
 }
 
@@ -131,7 +204,13 @@ void File_remover::prepare_to_shrink() {
     m_path = new_name;
     DBUG_EXECUTE_IF("crash_binlog_purge_after_file_rename", DBUG_SUICIDE(););
   }
-  m_fd = mysql_file_open(key_file_binlog, m_path.c_str(), O_WRONLY, MYF(0));
+#ifndef _WIN32
+  // Not waiting for another process's lease.
+  constexpr int flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK;
+#else
+  constexpr int flags = O_WRONLY;
+#endif
+  m_fd = mysql_file_open(key_file_binlog, m_path.c_str(), flags, MYF(0));
   if (m_fd < 0) {
     failed("open");
     m_may_shrink = false;
@@ -139,16 +218,37 @@ void File_remover::prepare_to_shrink() {
 }
 
 /**
-  Looks at the open file again.
+  Cuts a chunk off the open file.
 
-  @return true if nothing is left to be cut off: it is at most that size, or
-          has a second name by now
+  @return false if the file is to be unlinked instead
 */
-bool File_remover::has_shrunk_to(ulonglong size) {
+bool File_remover::shrink(ulonglong chunk_size) {
+  const Lease lease(m_fd);
+  m_may_shrink = false;
+  if (!lease.is_granted()) return false;
   struct stat file;
-  if (fstat(m_fd, &file) != 0) return false;
+  if (injected_failure("fstat") || fstat(m_fd, &file) != 0) {
+    set_my_errno(errno);
+    failed("fstat");
+    return false;
+  }
+  if (file.st_nlink > 1 &&
+      DBUG_EVALUATE_IF("mutate_binlog_purge_links", false, true))
+    return false;
+  // Cutting what somebody else has cut meanwhile would make it longer.
   m_size = std::min(m_size, static_cast<ulonglong>(file.st_size));
-  return m_size <= size || file.st_nlink > 1;
+  if (m_size <= chunk_size) return false;
+  const ulonglong new_size = (m_size - 1) / chunk_size * chunk_size;
+  if (injected_failure("ftruncate") ||
+      mysql_file_chsize(m_fd, new_size, 0, MYF(0)) != 0) {
+    failed("ftruncate");
+    return false;
+  }
+  m_may_shrink = true;
+  m_bytes_freed = m_size - new_size;
+  m_size = new_size;
+  DBUG_EXECUTE_IF("crash_binlog_purge_after_truncate", DBUG_SUICIDE(););
+  return true;
 }
 
 File_remover::Result File_remover::unlink() {
@@ -176,22 +276,13 @@ File_remover::Result File_remover::step(ulonglong chunk_size) {
   m_failed_call = nullptr;
   m_failed_errno = 0;
 
-  if (!m_found && find()) return m_was_missing ? Result::done : Result::failed;
-
+  if (!m_found) {
+    if (!find()) return Result::done;
+    if (m_failed_call != nullptr) return Result::failed;
+  }
   if (chunk_size > 0 && m_may_shrink && m_size > chunk_size) {
     if (m_fd < 0) prepare_to_shrink();
-    // Cutting what somebody else has cut meanwhile would make it longer.
-    if (m_fd >= 0 && !has_shrunk_to(chunk_size)) {
-      if (!injected_failure("ftruncate") &&
-          mysql_file_chsize(m_fd, m_size - chunk_size, 0, MYF(0)) == 0) {
-        m_size -= chunk_size;
-        m_bytes_freed = chunk_size;
-        DBUG_EXECUTE_IF("crash_binlog_purge_after_truncate", DBUG_SUICIDE(););
-        return Result::more;
-      }
-      failed("ftruncate");
-      m_may_shrink = false;
-    }
+    if (m_fd >= 0 && shrink(chunk_size)) return Result::more;
   }
   return unlink();
 }

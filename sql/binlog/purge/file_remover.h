@@ -22,12 +22,42 @@
   Removal of one file in steps small enough for the file system.
 */
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "my_inttypes.h"
 #include "my_io.h"
 
 namespace binlog::purge {
+
+/** What tells a purged file from a later one with its name. */
+struct File_identity {
+  ulonglong inode;
+  ulonglong size;
+  /** When the contents last changed, in nanoseconds. */
+  ulonglong modified;
+};
+
+/** A binary log that was taken out of the index. */
+struct Purged_file {
+  /** As the index had it. */
+  std::string name;
+  /** Empty if it could not be looked at, or the version that purged it did not
+      record it: then the name alone counts. */
+  std::optional<File_identity> identity;
+};
+
+using Purged_files = std::vector<Purged_file>;
+
+/**
+  Looks at a file that is about to be purged.
+
+  @param[in,out] file  its name; gets its identity
+  @return 0, ENOENT if it is not there, EISDIR if it is a folder, or another
+          errno
+*/
+int identify(Purged_file *file);
 
 /**
   Removes one file, giving its space back chunk by chunk.
@@ -38,8 +68,13 @@ namespace binlog::purge {
   The new name stays until then: a file without a name would be given back by
   the kernel at once if the server stopped, and be left behind by NFS.
 
-  A file which isn't a regular one, or has a second name (somebody's hard
-  link), is unlinked and never shrunk.
+  Only a file that nobody else has open is shrunk, as its reader would meet an
+  end that isn't there. The kernel tells, by a lease (F_SETLEASE), and lets
+  nobody open the file until the cut is made. What it doesn't grant a lease of
+  is unlinked, and so is a file which isn't a regular one, or has a second name
+  (somebody's hard link).
+
+  A file that isn't the one that was purged stays.
 
   Not thread safe.
 */
@@ -54,13 +89,23 @@ class File_remover {
     failed
   };
 
-  explicit File_remover(const std::string &path) : m_path(path) {}
+  explicit File_remover(const Purged_file &file)
+      : m_file(file), m_path(file.name) {}
   ~File_remover() { close(); }
   File_remover(const File_remover &) = delete;
   File_remover &operator=(const File_remover &) = delete;
 
   /**
-    Gives back at most chunk_size bytes, or unlinks what is at most that.
+    Looks for the file, under either name.
+
+    @return true if it is there, or if that can't be told (failed_call() is
+            set)
+  */
+  bool find();
+
+  /**
+    Gives back at most chunk_size bytes, down to a multiple of it, or unlinks
+    what is at most that.
 
     @param chunk_size in bytes; 0 removes the whole file by one unlink
   */
@@ -71,6 +116,12 @@ class File_remover {
 
   /** Whether somebody else has removed the file. */
   bool was_missing() const { return m_was_missing; }
+
+  /** Whether, the file being missing, another one has its name. */
+  bool is_replaced() const { return m_is_replaced; }
+
+  /** Bytes on disk, if the file is there. */
+  ulonglong size() const { return m_size; }
 
   /**
     The system call that failed in the last step() and its errno. There may be
@@ -92,17 +143,18 @@ class File_remover {
  private:
   void failed(const char *call);
   void close();
-  bool find();
   void prepare_to_shrink();
-  bool has_shrunk_to(ulonglong size);
+  bool shrink(ulonglong chunk_size);
   Result unlink();
 
+  const Purged_file m_file;
   std::string m_path;
   File m_fd{-1};
   ulonglong m_size{0};
   bool m_found{false};
   bool m_may_shrink{false};
   bool m_was_missing{false};
+  bool m_is_replaced{false};
   ulonglong m_bytes_freed{0};
   const char *m_failed_call{nullptr};
   int m_failed_errno{0};

@@ -16,7 +16,9 @@
 #include "sql/binlog/purge/logical_purge.h"
 
 #include <atomic>
+#include <cerrno>
 #include <memory>
+#include <utility>
 
 #include "my_dbug.h"
 #include "my_sys.h"
@@ -29,16 +31,18 @@
 #include "sql/binlog_index.h"
 #include "sql/binlog_reader.h"
 #include "sql/current_thd.h"
+#include "sql/debug_sync.h"
+#include "sql/derror.h"   // ER_THD
+#include "sql/handler.h"  // ha_binlog_index_purge_file
 #include "sql/log_event.h"
 #include "sql/mysqld.h"
 #include "sql/rpl_gtid.h"
+#include "sql/sql_class.h"
+#include "sql/sql_error.h"
 
 namespace binlog::purge {
 
 namespace {
-
-/** The innermost purge of this thread. */
-thread_local Logical_purge *current_purge = nullptr;
 
 /** Purges that have LOCK_index of the binary log: 0 or 1, or 2 for one purge
     in the call of another. */
@@ -116,29 +120,8 @@ bool read_previous_gtids(const char *log_name, Gtid_set *gtids) {
 
 }  // namespace
 
-Logical_purge::Logical_purge(bool is_relay_log, bool releases_lock_index)
-    : m_is_relay_log(is_relay_log),
-      m_releases_lock_index(releases_lock_index),
-      m_outer(releases_lock_index ? nullptr : current_purge) {
-  if (!m_is_relay_log) current_purge = this;
-}
-
 Logical_purge::~Logical_purge() {
-  if (m_is_relay_log) return;
-  current_purge = m_outer;
   if (m_has_lock_index) --purges_with_lock_index;
-  if (!m_is_in_background) return;
-
-  if (!m_is_index_updated) {
-    // An outer purge has no names of its own.
-    if (!m_names.empty()) forget();
-  } else if (m_outer != nullptr) {
-    m_outer->m_names = std::move(m_names);
-    m_outer->m_is_in_background = true;
-    m_outer->m_is_index_updated = true;
-  } else {
-    release(current_thd, m_names);
-  }
 }
 
 void Logical_purge::lock_index_acquired() {
@@ -149,22 +132,61 @@ void Logical_purge::lock_index_acquired() {
 
 int Logical_purge::sync_names(Binlog_index_monitor *index) {
   if (!m_is_relay_log && is_available()) {
-    if (const int error = read_names(index, &m_names); error != 0) return error;
+    std::vector<std::string> names;
+    if (const int error = read_names(index, &names); error != 0) return error;
+    for (const std::string &name : names) {
+      Purged_file file{name, std::nullopt};
+      const int error = identify(&file);
+      if (error == ENOENT) {
+        m_missing.push_back(name);
+        continue;
+      }
+      if (error != 0) m_doubtful.push_back(name);
+      m_files.push_back(std::move(file));
+    }
     // Nothing to remove is nothing to write down.
-    m_is_in_background = m_names.empty() || !write_ahead(m_names);
-    if (m_is_in_background) return 0;
+    m_is_in_background = m_files.empty() || !write_ahead(m_files);
+    if (m_is_in_background) {
+      if (current_thd != nullptr)
+        DEBUG_SYNC(current_thd, "binlog_purge_after_list");
+      return DBUG_EVALUATE_IF("binlog_purge_fail_after_list", LOG_INFO_IO, 0);
+    }
     // Reading has left names in memory only which the file doesn't have.
-    if (const int error = register_again(index, m_names); error != 0)
+    if (const int error = register_again(index, names); error != 0)
       return error;
-    m_names.clear();
   }
   return index->sync_purge_index_file();
 }
 
-void Logical_purge::index_updated() {
+void Logical_purge::finish(Binlog_index_monitor *index, THD *thd) {
   if (!m_is_in_background) return;
-  m_is_index_updated = true;
-  enqueue(m_names);
+  index->assert_owner();
+  if (!m_is_index_updated) {
+    if (!m_files.empty()) forget();
+    return;
+  }
+  // As Binlog_index_monitor::purge_index_entry() does.
+  for (const std::string &name : m_missing) {
+    if (thd != nullptr)
+      push_warning_printf(thd, Sql_condition::SL_WARNING, ER_LOG_PURGE_NO_FILE,
+                          ER_THD(thd, ER_LOG_PURGE_NO_FILE), name.c_str());
+    LogErr(INFORMATION_LEVEL, ER_CANT_STAT_FILE, name.c_str());
+  }
+  // Upstream fails with them; the thread will go on trying.
+  for (const std::string &name : m_doubtful) {
+    if (thd != nullptr)
+      push_warning_printf(thd, Sql_condition::SL_WARNING,
+                          ER_BINLOG_PURGE_FATAL_ERR,
+                          "a problem with deleting %s; "
+                          "consider examining correspondence "
+                          "of your binlog index file "
+                          "to the actual binlog files",
+                          name.c_str());
+  }
+  for (const Purged_file &file : m_files)
+    ha_binlog_index_purge_file(thd, file.name.c_str());
+  if (m_files.empty()) return;
+  enqueue(m_files);
   DBUG_EXECUTE_IF("crash_binlog_purge_after_enqueue", DBUG_SUICIDE(););
 }
 
@@ -176,7 +198,8 @@ bool Logical_purge::update_lost_gtids(const char *first_log) {
   global_tsid_lock->wrlock();
   const bool has_gtids = !gtid_state->get_executed_gtids()->is_empty();
   global_tsid_lock->unlock();
-  if (!has_gtids) return false;
+  if (!has_gtids || DBUG_EVALUATE_IF("mutate_binlog_purge_gtids", true, false))
+    return false;
 
   // Sets of our own, so that the server's need not be locked for the reading.
   Checkable_rwlock tsid_lock;

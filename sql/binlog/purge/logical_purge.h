@@ -27,35 +27,32 @@
 #include <string>
 #include <vector>
 
+#include "sql/binlog/purge/file_remover.h"
+
 class Binlog_index_monitor;
 class THD;
 
 namespace binlog::purge {
 
 /**
-  One purge, from the moment it has LOCK_index to the moment after it has
-  released it. An object on the stack of MYSQL_BIN_LOG::purge_logs(), and of
-  purge_logs_before_date(), which calls the former with LOCK_index held.
+  One purge, while it has LOCK_index. An object on the stack of
+  MYSQL_BIN_LOG::purge_logs(), and of purge_logs_before_date(), which calls the
+  former with LOCK_index held.
 
   Does nothing for relay logs. With binlog_purge_background off it only
   measures how long it keeps rotations waiting.
 */
 class Logical_purge {
  public:
-  /**
-    @param is_relay_log        it is a purge of relay logs
-    @param releases_lock_index the function with this object on its stack
-                               acquires and releases LOCK_index
-  */
-  Logical_purge(bool is_relay_log, bool releases_lock_index);
+  explicit Logical_purge(bool is_relay_log) : m_is_relay_log(is_relay_log) {}
 
-  /** Hands the purged files over to the thread, once LOCK_index is released. */
+  /** Only ends what lock_index_acquired() began. */
   ~Logical_purge();
 
   Logical_purge(const Logical_purge &) = delete;
   Logical_purge &operator=(const Logical_purge &) = delete;
 
-  /** LOCK_index has been acquired. */
+  /** LOCK_index has been acquired: rotations that wait, wait for a purge. */
   void lock_index_acquired();
 
   /**
@@ -67,7 +64,7 @@ class Logical_purge {
   int sync_names(Binlog_index_monitor *index);
 
   /** The names are no longer in the index. */
-  void index_updated();
+  void index_updated() { m_is_index_updated = true; }
 
   /** The files are not to be removed by the purge. */
   bool is_in_background() const { return m_is_in_background; }
@@ -81,16 +78,26 @@ class Logical_purge {
   */
   bool update_lost_gtids(const char *first_log);
 
+  /**
+    Hands the files over to the thread, or forgets them if the index could not
+    be updated. To be called in any case, with LOCK_index still held: from then
+    on the list of pending files may be made shorter or removed.
+
+    @param thd  session of the purge; nullptr if there is none
+  */
+  void finish(Binlog_index_monitor *index, THD *thd);
+
  private:
   const bool m_is_relay_log;
-  const bool m_releases_lock_index;
   bool m_has_lock_index{false};
   bool m_is_in_background{false};
   bool m_is_index_updated{false};
-  /** The purge in whose call this one is; nullptr if none. */
-  Logical_purge *const m_outer;
-  /** Names that are in the list, then names to be released. */
-  std::vector<std::string> m_names;
+  /** Files that are in the list. */
+  Purged_files m_files;
+  /** Names in the index without a file. */
+  std::vector<std::string> m_missing;
+  /** Those of m_files that are folders, or can't be looked at. */
+  std::vector<std::string> m_doubtful;
 };
 
 /**

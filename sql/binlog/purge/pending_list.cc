@@ -18,6 +18,7 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <cstdio>
 
 #include "my_dbug.h"
 #include "my_io.h"
@@ -52,10 +53,31 @@ int sync_folder_of(const std::string &file [[maybe_unused]]) {
 #endif
 }
 
-std::string lines_of(const std::vector<std::string> &names) {
+std::string lines_of(const Purged_files &files) {
   std::string text;
-  for (const std::string &name : names) text.append(name).append("\n");
+  for (const Purged_file &file : files) {
+    text.append(file.name);
+    if (file.identity)
+      text.append("\t" + std::to_string(file.identity->inode) + " " +
+                  std::to_string(file.identity->size) + " " +
+                  std::to_string(file.identity->modified));
+    text.append("\n");
+  }
   return text;
+}
+
+/** The opposite, for a line without its newline. */
+Purged_file file_of(const std::string &line) {
+  const size_t tab = line.rfind('\t');
+  if (tab != std::string::npos) {
+    File_identity identity;
+    int length = 0;
+    if (sscanf(line.c_str() + tab, "\t%llu %llu %llu%n", &identity.inode,
+               &identity.size, &identity.modified, &length) == 3 &&
+        tab + length == line.size())
+      return {line.substr(0, tab), identity};
+  }
+  return {line, std::nullopt};
 }
 
 /**
@@ -106,14 +128,12 @@ bool Pending_list::set_name(const char *index_file_name) {
   return false;
 }
 
-int Pending_list::read(std::vector<std::string> *names) {
-  names->clear();
-  // Of a server that stopped in rewrite(); the old list is the good one.
-  mysql_file_delete(key_file_binlog_index, name_of_new().c_str(), MYF(0));
-  m_size = 0;
-  m_lines = 0;
+int Pending_list::read_file(const std::string &path, Purged_files *files,
+                            my_off_t *whole_lines) {
+  files->clear();
+  *whole_lines = 0;
   const File fd =
-      mysql_file_open(key_file_binlog_index, m_name.c_str(), O_RDONLY, MYF(0));
+      mysql_file_open(key_file_binlog_index, path.c_str(), O_RDONLY, MYF(0));
   if (fd < 0) return my_errno() == ENOENT ? 0 : my_errno();
 
   std::string text;
@@ -129,22 +149,29 @@ int Pending_list::read(std::vector<std::string> *names) {
 
   size_t start = 0;
   for (size_t end; (end = text.find('\n', start)) != std::string::npos;
-       start = end + 1) {
-    if (end > start) names->push_back(text.substr(start, end - start));
-    ++m_lines;
-  }
-  m_size = start;
+       start = end + 1)
+    files->push_back(file_of(text.substr(start, end - start)));
+  *whole_lines = start;
+  return 0;
+}
+
+int Pending_list::read(Purged_files *files) {
+  // Of a server that stopped in rewrite(); the old list is the good one.
+  mysql_file_delete(key_file_binlog_index, name_of_new().c_str(), MYF(0));
+  if (const int error = read_file(m_name, files, &m_size); error != 0)
+    return error;
+  m_lines = files->size();
   // Nothing, or the rest of a first append that didn't come to its end.
   return m_lines == 0 ? remove() : 0;
 }
 
-int Pending_list::append(const std::vector<std::string> &names) {
+int Pending_list::append(const Purged_files &files) {
   const bool is_new = m_size == 0;
   const File fd = mysql_file_open(key_file_binlog_index, m_name.c_str(),
                                   O_RDWR | O_CREAT, MYF(0));
   if (fd < 0) return my_errno();
 
-  const std::string text = lines_of(names);
+  const std::string text = lines_of(files);
   // What an append that failed left behind must not show up behind ours.
   int error = mysql_file_chsize(fd, m_size, 0, MYF(0)) != 0 ? my_errno() : 0;
   if (error == 0) error = write_and_sync(fd, text, m_size);
@@ -159,14 +186,14 @@ int Pending_list::append(const std::vector<std::string> &names) {
   }
 
   m_size += text.size();
-  m_lines += names.size();
+  m_lines += files.size();
   return 0;
 }
 
-int Pending_list::rewrite(const std::vector<std::string> &names) {
-  if (names.empty()) return remove();
+int Pending_list::rewrite(const Purged_files &files) {
+  if (files.empty()) return remove();
 
-  const std::string text = lines_of(names);
+  const std::string text = lines_of(files);
   const std::string new_name = name_of_new();
   int error = create_with(new_name, text);
   if (error != 0) return error;
@@ -179,7 +206,7 @@ int Pending_list::rewrite(const std::vector<std::string> &names) {
     return error;
   }
   m_size = text.size();
-  m_lines = names.size();
+  m_lines = files.size();
   return sync_folder_of(m_name);
 }
 
@@ -194,7 +221,9 @@ int Pending_list::remove() {
 
 int Pending_list::leave_to_upstream(
     const std::vector<std::string> &names) const {
-  const int error = create_with(m_upstream_name, lines_of(names));
+  std::string text;
+  for (const std::string &name : names) text.append(name).append("\n");
+  const int error = create_with(m_upstream_name, text);
   return error != 0 ? error : sync_folder_of(m_upstream_name);
 }
 

@@ -27,12 +27,14 @@
 #include <vector>
 
 #include "my_inttypes.h"
+#include "sql/binlog/purge/file_remover.h"
 
 namespace binlog::purge {
 
 /**
-  A text file beside the index file, `<index>.~purge~`: a path a line, as the
-  index file had it.
+  A text file beside the index file, `<index>.~purge~`. A line is a path, as the
+  index file had it, a tab, and the identity of the file: inode, size and time
+  of the last change. A line without an identity is of an older version.
 
   A name is written, durably, before it is taken out of the index. So a name
   in this list is that of a dead file unless the index has it, too: then the
@@ -64,23 +66,32 @@ class Pending_list {
 
     @return 0 or errno
   */
-  int read(std::vector<std::string> *names);
+  int read(Purged_files *files);
 
   /**
-    Adds names and syncs the file. Upon an error the file is left as it was,
+    Reads a list of that kind, and changes nothing.
+
+    @param[out] length  of the lines that are whole, in bytes
+    @return 0 or errno; a missing file is an empty list
+  */
+  static int read_file(const std::string &path, Purged_files *files,
+                       my_off_t *length);
+
+  /**
+    Adds files and syncs the file. Upon an error the file is left as it was,
     as far as a reader is concerned.
 
     @return 0 or errno
   */
-  int append(const std::vector<std::string> &names);
+  int append(const Purged_files &files);
 
   /**
-    Replaces the file by one with these names, by a rename. Upon an error the
+    Replaces the file by one with these files, by a rename. Upon an error the
     old file is unharmed.
 
     @return 0 or errno
   */
-  int rewrite(const std::vector<std::string> &names);
+  int rewrite(const Purged_files &files);
 
   /**
     Removes the file.

@@ -16,82 +16,67 @@
 #include "sql/binlog/purge/pending_queue.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace binlog::purge {
 
-void Pending_queue::add(const std::string &name) {
-  if (!m_names.insert(name).second) return;
-  m_unreleased.push_back(std::make_unique<Pending_file>(name));
-  m_unreleased_by_name[name] = std::prev(m_unreleased.end());
+void Pending_queue::add(const Purged_file &file) {
+  if (!m_names.insert(file.name).second) return;
+  m_files.push_back(std::make_unique<Pending_file>(file, ++m_last_number));
+  m_bytes += m_files.back()->size;
 }
 
-void Pending_queue::release(const std::string &name, ulonglong size) {
-  const auto found = m_unreleased_by_name.find(name);
-  if (found == m_unreleased_by_name.end()) return;
-  (*found->second)->size = size;
-  m_bytes += size;
-  m_released.splice(m_released.end(), m_unreleased, found->second);
-  m_unreleased_by_name.erase(found);
-}
-
-Pending_queue::File Pending_queue::take_due(Clock::time_point now,
-                                            Clock::time_point *wake_up_at) {
+const Pending_file *Pending_queue::next(Clock::time_point now,
+                                        Clock::time_point *wake_up_at) const {
   *wake_up_at = Clock::time_point::max();
-  File file;
+  if (!m_retries.empty() && m_retries.begin()->first <= now)
+    return m_retries.begin()->second.get();
+  if (!m_files.empty()) return m_files.front().get();
+  if (!m_retries.empty()) *wake_up_at = m_retries.begin()->first;
+  return nullptr;
+}
+
+Pending_file *Pending_queue::take(Clock::time_point now) {
+  assert(m_taken == nullptr);
   if (!m_retries.empty() && m_retries.begin()->first <= now) {
-    file = std::move(m_retries.begin()->second);
+    m_taken = std::move(m_retries.begin()->second);
     m_retries.erase(m_retries.begin());
-  } else if (!m_released.empty()) {
-    file = std::move(m_released.front());
-    m_released.pop_front();
-  } else {
-    if (!m_retries.empty()) *wake_up_at = m_retries.begin()->first;
-    return nullptr;
+  } else if (!m_files.empty()) {
+    m_taken = std::move(m_files.front());
+    m_files.pop_front();
   }
-  m_taken_name = file->name;
-  return file;
+  return m_taken.get();
 }
 
-void Pending_queue::put_back(File file) {
-  m_taken_name.clear();
-  m_released.push_front(std::move(file));
+void Pending_queue::put_back() { m_files.push_front(std::move(m_taken)); }
+
+void Pending_queue::retry_later(Clock::time_point at) {
+  m_retries.emplace(at, std::move(m_taken));
 }
 
-void Pending_queue::retry_later(File file, Clock::time_point at) {
-  m_taken_name.clear();
-  m_retries.emplace(at, std::move(file));
+void Pending_queue::finished() {
+  m_bytes -= m_taken->size;
+  m_names.erase(m_taken->file.name);
+  m_taken.reset();
 }
 
-void Pending_queue::finished(File file) {
-  if (m_taken_name == file->name) m_taken_name.clear();
-  m_bytes -= file->size;
-  m_names.erase(file->name);
-}
-
-void Pending_queue::shrunk(Pending_file *file, ulonglong bytes) {
-  bytes = std::min(bytes, file->size);
-  file->size -= bytes;
+void Pending_queue::shrunk(ulonglong bytes) {
+  bytes = std::min(bytes, m_taken->size);
+  m_taken->size -= bytes;
   m_bytes -= bytes;
 }
 
-std::vector<Pending_queue::File> Pending_queue::take_all() {
-  std::vector<File> files;
-  for (File &file : m_released) files.push_back(std::move(file));
-  for (File &file : m_unreleased) files.push_back(std::move(file));
-  for (auto &retry : m_retries) files.push_back(std::move(retry.second));
-  m_released.clear();
-  m_unreleased.clear();
-  m_unreleased_by_name.clear();
-  m_retries.clear();
-  return files;
+bool Pending_queue::has_untried(ulonglong last_number) const {
+  return (m_taken != nullptr && m_taken->number <= last_number &&
+          m_taken->last_errno == 0) ||
+         (!m_files.empty() && m_files.front()->number <= last_number);
 }
 
-std::vector<std::string> Pending_queue::names() const {
-  std::vector<std::string> result;
-  if (!m_taken_name.empty()) result.push_back(m_taken_name);
+Purged_files Pending_queue::files() const {
+  Purged_files result;
   for_each(
-      [&result](const Pending_file &file) { result.push_back(file.name); });
+      [&result](const Pending_file &file) { result.push_back(file.file); });
   return result;
 }
 

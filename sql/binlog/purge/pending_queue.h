@@ -27,9 +27,7 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
-#include <vector>
 
 #include "my_inttypes.h"
 #include "sql/binlog/purge/file_remover.h"
@@ -38,13 +36,18 @@ namespace binlog::purge {
 
 /** A purged file that is on disk. */
 struct Pending_file {
-  explicit Pending_file(const std::string &path) : name(path), remover(path) {}
+  Pending_file(const Purged_file &purged_file, ulonglong number_arg)
+      : file(purged_file),
+        number(number_arg),
+        remover(purged_file),
+        size(purged_file.identity ? purged_file.identity->size : 0) {}
 
-  /** As the index had it. */
-  const std::string name;
+  const Purged_file file;
+  /** Goes up from file to file. */
+  const ulonglong number;
   File_remover remover;
-  /** Bytes on disk; 0 until the purge has looked. */
-  ulonglong size{0};
+  /** Bytes on disk. */
+  ulonglong size;
   /** Attempts that failed in a row. */
   uint failures{0};
   /** errno of the last failed attempt; 0 if none failed. */
@@ -53,78 +56,85 @@ struct Pending_file {
 
 /**
   Files in the order of their purge, and beside them those that could not be
-  removed and are to be tried again. No operation but names() and take_all()
-  takes longer the more files there are.
+  removed and are to be tried again. One at a time may be taken out to be worked
+  on; it still belongs to the queue. No operation but files() takes longer the
+  more files there are.
 
-  Not thread safe: Purger::m_mutex protects it.
+  Not thread safe: Purger::m_mutex protects it, but not the taken file, which
+  belongs to the thread that has taken it.
 */
 class Pending_queue {
  public:
   using Clock = std::chrono::steady_clock;
-  using File = std::unique_ptr<Pending_file>;
+
+  /** Adds a file. One with a name that is there already stays as it is. */
+  void add(const Purged_file &file);
 
   /**
-    Adds a file, which take_due() passes over until release(). One that is
-    there already stays as it is.
+    The file that take() would take.
 
-    @param name  as the index had it
+    @param[out] wake_up_at  if none is due, the time of the next retry, or the
+                            maximum if there will be none
+    @return nullptr if none is due
   */
-  void add(const std::string &name);
-
-  /** The purge is done with the file, which has that many bytes. */
-  void release(const std::string &name, ulonglong size);
+  const Pending_file *next(Clock::time_point now,
+                           Clock::time_point *wake_up_at) const;
 
   /**
-    Takes a file that may be removed at the given time. It counts as pending
-    until finished(), and has to be given back otherwise.
+    Takes the next file; none may be taken already.
 
-    @param[out] wake_up_at  if no file is due, the time of the next retry, or
-                            the maximum if there will be none
-    @return nullptr if there is none
+    @param now  the maximum takes one that waits for its retry, too
+    @return nullptr if none is due
   */
-  File take_due(Clock::time_point now, Clock::time_point *wake_up_at);
+  Pending_file *take(Clock::time_point now);
 
-  /** Gives a file back which is to be taken next. */
-  void put_back(File file);
+  /** The file that is taken; nullptr if none. */
+  Pending_file *taken() const { return m_taken.get(); }
 
-  /** Gives a file back which is to be taken at that time. */
-  void retry_later(File file, Clock::time_point at);
+  /** Gives the taken file back, to be taken next. */
+  void put_back();
 
-  /** The file is gone. */
-  void finished(File file);
+  /** Gives the taken file back, to be taken at that time. */
+  void retry_later(Clock::time_point at);
 
-  /** So many bytes of a taken file are gone. */
-  void shrunk(Pending_file *file, ulonglong bytes);
+  /** The taken file is gone, or no longer of interest. */
+  void finished();
 
-  /** Takes all files that aren't taken, released or not. */
-  std::vector<File> take_all();
+  /** So many bytes of the taken file are gone. */
+  void shrunk(ulonglong bytes);
 
   bool has(const std::string &name) const { return m_names.count(name) != 0; }
   bool is_empty() const { return m_names.empty(); }
   size_t size() const { return m_names.size(); }
   ulonglong bytes() const { return m_bytes; }
 
-  /** All names, in the order of their purge but for those to be retried. */
-  std::vector<std::string> names() const;
+  /** The number of the file added last. */
+  ulonglong last_number() const { return m_last_number; }
 
-  /** Calls function with each file that isn't taken. */
+  /** Whether there is a file, up to this number, that has never failed. */
+  bool has_untried(ulonglong last_number) const;
+
+  /** All files, the taken one first, those to be retried last. */
+  Purged_files files() const;
+
+  /** Calls function with each file. */
   template <typename Function>
   void for_each(Function function) const {
-    for (const File &file : m_released) function(*file);
-    for (const File &file : m_unreleased) function(*file);
+    if (m_taken != nullptr) function(*m_taken);
+    for (const File &file : m_files) function(*file);
     for (const auto &retry : m_retries) function(*retry.second);
   }
 
  private:
-  std::list<File> m_released;
-  std::list<File> m_unreleased;
-  std::unordered_map<std::string, std::list<File>::iterator>
-      m_unreleased_by_name;
+  using File = std::unique_ptr<Pending_file>;
+
+  std::list<File> m_files;
   std::multimap<Clock::time_point, File> m_retries;
-  /** Of all files, the taken one included. */
+  File m_taken;
+  /** Of all files. */
   std::unordered_set<std::string> m_names;
-  std::string m_taken_name;
   ulonglong m_bytes{0};
+  ulonglong m_last_number{0};
 };
 
 }  // namespace binlog::purge

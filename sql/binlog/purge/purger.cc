@@ -21,13 +21,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cerrno>
 #include <chrono>
 #include <set>
-#include <utility>
+#include <string>
+#include <vector>
 
 #include "my_dbug.h"
-#include "my_dir.h"
 #include "my_sys.h"
 #include "my_systime.h"
 #include "my_thread.h"
@@ -36,19 +37,21 @@
 #include "mysql/components/services/log_builtins.h"
 #include "mysql/my_loglevel.h"
 #include "mysql/psi/mysql_cond.h"
-#include "mysql/psi/mysql_file.h"
 #include "mysql/psi/mysql_mutex.h"
 #include "mysql/psi/mysql_stage.h"
 #include "mysql/psi/mysql_thread.h"
 #include "mysqld_error.h"
 #include "sql/binlog/purge/file_remover.h"
+#include "sql/binlog/purge/leftovers.h"
 #include "sql/binlog/purge/pending_list.h"
 #include "sql/binlog/purge/pending_queue.h"
+#include "sql/binlog.h"  // log_bin_basename
 #include "sql/binlog_index.h"
 #include "sql/current_thd.h"
 #include "sql/debug_sync.h"
-#include "sql/handler.h"  // ha_binlog_index_purge_file
+#include "sql/mdl.h"  // ENTER_COND
 #include "sql/mysqld.h"
+#include "sql/query_options.h"
 #include "sql/sql_backup_lock.h"
 #include "sql/sql_class.h"
 #include "sql/sql_const.h"
@@ -79,6 +82,10 @@ constexpr std::chrono::seconds max_retry_delay{60};
 /** The list of pending files is written anew if most of that many lines, or
     more, are of files already removed. */
 constexpr size_t min_lines_to_rewrite = 1024;
+/** How often a wait for the backup lock looks whether it is still worth it. */
+constexpr ulong backup_lock_wait_seconds = 1;
+/** How often a shutdown says what it waits for. */
+constexpr std::chrono::seconds progress_interval{10};
 
 PSI_mutex_key key_mutex;
 PSI_mutex_key key_list_mutex;
@@ -92,6 +99,8 @@ PSI_stage_info stage_removing = {0, "Removing purged binary logs", 0,
                                  PSI_DOCUMENT_ME};
 PSI_stage_info stage_pausing = {
     0, "Pausing between chunks of purged binary logs", 0, PSI_DOCUMENT_ME};
+PSI_stage_info stage_waiting_for_removal = {
+    0, "Waiting for the removal of purged binary logs", 0, PSI_DOCUMENT_ME};
 PSI_stage_info stage_waiting_to_retry = {
     0, "Waiting to retry the removal of purged binary logs", 0,
     PSI_DOCUMENT_ME};
@@ -111,7 +120,8 @@ void register_instruments() {
   static PSI_thread_info threads[] = {{&key_thread, "binlog_purge", "bl_purge",
                                        PSI_FLAG_SINGLETON, 0, PSI_DOCUMENT_ME}};
   static PSI_stage_info *stages[] = {&stage_waiting_for_files, &stage_removing,
-                                     &stage_pausing, &stage_waiting_to_retry};
+                                     &stage_pausing, &stage_waiting_for_removal,
+                                     &stage_waiting_to_retry};
   mysql_mutex_register("sql", mutexes, std::size(mutexes));
   mysql_cond_register("sql", conds, std::size(conds));
   mysql_thread_register("sql", threads, std::size(threads));
@@ -149,35 +159,33 @@ class Purger {
   void leave_to_next_start();
 
   bool is_available() const { return m_is_accepting; }
-  bool write_ahead(const std::vector<std::string> &names);
+  bool write_ahead(const Purged_files &files);
   void forget();
-  void enqueue(const std::vector<std::string> &names);
-  void release(THD *thd, const std::vector<std::string> &names);
-  bool is_pending(const char *name);
-  /**
-    @param[out] name  the first file that can't be removed
-    @return true if there is such a file; errno is in my_errno()
-  */
-  bool remove_all_now(std::string *name);
+  void enqueue(const Purged_files &files);
+  bool is_pending(const std::string &name);
+  bool wait_until_removed(THD *thd, bool is_reset);
+  void finish_reset(THD *thd);
   void wake_up();
 
   /** The thread's. */
   void run();
 
  private:
-  using File = Pending_queue::File;
-
   void init();
   void publish_pending();
+  Purged_files remove_all_now(bool is_reset);
 
-  bool acquire_backup_lock(THD *thd);
-  File next_file(Clock::time_point *wake_up_at);
-  void remove_a_chunk(THD *thd, File file);
-  void note_result(File file, File_remover::Result result);
+  bool is_work_due(Clock::time_point *wake_up_at);
+  bool wait_for_backup(THD *thd);
+  void remove_a_chunk(THD *thd);
+  void note_result(File_remover::Result result);
   void note_error(const Pending_file &file, bool will_retry);
+  void note_progress();
+  std::string progress() const;
   void write_messages();
   bool is_pause_due() const;
   bool is_disk_nearly_full();
+  bool is_reset_waiting();
   void pause(THD *thd);
   void wait(THD *thd, const PSI_stage_info &stage, Clock::time_point until);
   bool tidy_list();
@@ -187,8 +195,9 @@ class Purger {
   Pending_list m_list;
   /** The list was read; if not, it must not be touched. */
   bool m_is_list_read{false};
-  /** Names written ahead by a purge which has not updated the index yet. */
-  bool m_names_in_flight{false};
+  /** A purge has written its names ahead and has neither handed its files over
+      nor forgotten them. It has LOCK_index, so there is one at most. */
+  bool m_is_purge_in_flight{false};
   /** Errors logged, if append() and rewrite() did not succeed since. */
   int m_list_errno{0};
   int m_tidy_errno{0};
@@ -197,7 +206,7 @@ class Purger {
   mysql_mutex_t m_mutex;
   /** Something to do for the thread, or a reason to end its pause. */
   mysql_cond_t m_cond;
-  /** The thread doesn't touch a file any longer. */
+  /** A file is no longer taken. */
   mysql_cond_t m_idle_cond;
   std::atomic<bool> m_is_initialized{false};
   bool m_is_opened{false};
@@ -205,22 +214,27 @@ class Purger {
   bool m_is_stopping{false};
   /** Set by stop(): what is pending is removed before the thread ends. */
   bool m_is_finishing{false};
-  /** The thread works on a file. */
-  bool m_is_busy{false};
-  /** RESET works on all files; the thread must not. */
-  bool m_is_resetting{false};
+  /** Another thread removes all files; ours must not. */
+  bool m_is_removing_all{false};
+  /** RESETs that wait until nothing is pending. */
+  uint m_waiting_resets{0};
   my_thread_handle m_thread{};
   bool m_is_running{false};
   bool m_was_started{false};
-  THD *m_thd{nullptr};
   Pending_queue m_queue;
+  /** What the list had at the start, under either name, until start(). */
+  std::set<std::string> m_listed_at_start;
 
   /* The thread's own. */
   ulonglong m_bytes_since_pause{0};
   uint m_files_since_pause{0};
   bool m_disk_is_nearly_full{false};
   Clock::time_point m_disk_checked_at{};
+  /** The file it works on, or has worked on. */
   std::string m_last_path;
+  bool m_is_backup_wait_logged{false};
+  /** Set by stop() first. */
+  Clock::time_point m_progress_logged_at{};
   std::vector<Message> m_messages;
   /** The error logged last, if no file was removed since. */
   int m_logged_errno{0};
@@ -239,18 +253,17 @@ std::string text_of_errno(int number) {
          my_strerror(buffer, sizeof(buffer), number);
 }
 
-ulonglong file_size(const std::string &path) {
-  MY_STAT file;
-  return mysql_file_stat(key_file_binlog, path.c_str(), &file, MYF(0)) !=
-                 nullptr
-             ? static_cast<ulonglong>(file.st_size)
-             : 0;
+std::string count_of(size_t files, ulonglong bytes) {
+  return std::to_string(files) + " purged binary logs, " +
+         std::to_string(bytes) + " bytes";
 }
 
-bool file_exists(const std::string &path) {
-  MY_STAT file;
-  return mysql_file_stat(key_file_binlog, path.c_str(), &file, MYF(0)) !=
-         nullptr;
+/** Of a file that isn't the one which was purged. */
+std::string text_of_replaced(const std::string &name) {
+  return "'" + name +
+         "' is not the binary log that was purged under this name: its inode, "
+         "size or time of change differs. It stays on disk; remove it if it is "
+         "not needed.";
 }
 
 /* ---- the queue ---------------------------------------------------------- */
@@ -274,10 +287,13 @@ void Purger::publish_pending() {
   status.bytes_pending = m_queue.bytes();
 }
 
-bool Purger::write_ahead(const std::vector<std::string> &names) {
+bool Purger::write_ahead(const Purged_files &files) {
   MUTEX_LOCK(list_guard, &m_list_mutex);
+  assert(!m_is_purge_in_flight);
   DBUG_EXECUTE_IF("crash_binlog_purge_before_list", DBUG_SUICIDE(););
-  const int error = m_list.append(names);
+  const int error = DBUG_EVALUATE_IF("mutate_binlog_purge_list", true, false)
+                        ? 0
+                        : m_list.append(files);
   if (error != 0) {
     ++status.errors;
     // With expiry there would be one at each rotation.
@@ -291,110 +307,129 @@ bool Purger::write_ahead(const std::vector<std::string> &names) {
     return true;
   }
   m_list_errno = 0;
-  m_names_in_flight = true;
+  m_is_purge_in_flight = true;
   DBUG_EXECUTE_IF("crash_binlog_purge_after_list", DBUG_SUICIDE(););
   return false;
 }
 
 void Purger::forget() {
   MUTEX_LOCK(list_guard, &m_list_mutex);
-  m_names_in_flight = false;
-  // The names stay in the list until it is next written anew or removed.
-  mysql_mutex_lock(&m_mutex);
+  if (DBUG_EVALUATE_IF("mutate_binlog_purge_forget", true, false)) return;
+  m_is_purge_in_flight = false;
+  // The names stay in the list until the thread makes it shorter.
+  MUTEX_LOCK(guard, &m_mutex);
   mysql_cond_signal(&m_cond);
-  mysql_mutex_unlock(&m_mutex);
 }
 
-void Purger::enqueue(const std::vector<std::string> &names) {
+void Purger::enqueue(const Purged_files &files) {
   MUTEX_LOCK(list_guard, &m_list_mutex);
-  m_names_in_flight = false;
+  m_is_purge_in_flight = false;
   MUTEX_LOCK(guard, &m_mutex);
-  for (const std::string &name : names) m_queue.add(name);
-  publish_pending();
-}
-
-void Purger::release(THD *thd, const std::vector<std::string> &names) {
-  std::vector<ulonglong> sizes;
-  for (const std::string &name : names) {
-    MY_STAT file;
-    const bool found = mysql_file_stat(key_file_binlog, name.c_str(), &file,
-                                       MYF(0)) != nullptr;
-    sizes.push_back(found ? static_cast<ulonglong>(file.st_size) : 0);
-    if (!found && my_errno() == ENOENT) {
-      // As Binlog_index_monitor::purge_index_entry() does.
-      if (thd != nullptr)
-        push_warning_printf(thd, Sql_condition::SL_WARNING,
-                            ER_LOG_PURGE_NO_FILE,
-                            ER_THD(thd, ER_LOG_PURGE_NO_FILE), name.c_str());
-      LogErr(INFORMATION_LEVEL, ER_CANT_STAT_FILE, name.c_str());
-      set_my_errno(0);
-      continue;
-    }
-    // Upstream fails with it; the thread will go on trying.
-    if (thd != nullptr && (!found || MY_S_ISDIR(file.st_mode)))
-      push_warning_printf(thd, Sql_condition::SL_WARNING,
-                          ER_BINLOG_PURGE_FATAL_ERR,
-                          "a problem with deleting %s; "
-                          "consider examining correspondence "
-                          "of your binlog index file "
-                          "to the actual binlog files",
-                          name.c_str());
-    ha_binlog_index_purge_file(thd, name.c_str());
-  }
-
-  MUTEX_LOCK(guard, &m_mutex);
-  // RESET BINARY LOGS may have removed them; that is not told to release().
-  for (size_t i = 0; i < names.size(); ++i) m_queue.release(names[i], sizes[i]);
+  for (const Purged_file &file : files) m_queue.add(file);
   publish_pending();
   mysql_cond_signal(&m_cond);
 }
 
-bool Purger::is_pending(const char *name) {
+bool Purger::is_pending(const std::string &name) {
   if (!m_is_initialized) return false;
   MUTEX_LOCK(guard, &m_mutex);
-  return m_queue.has(name) ||
+  return m_listed_at_start.count(name) != 0 || m_queue.has(name) ||
          m_queue.has(File_remover::name_before_shrinking(name));
 }
 
-bool Purger::remove_all_now(std::string *name) {
-  if (!m_is_initialized) return false;
-  mysql_mutex_lock(&m_mutex);
-  m_is_resetting = true;
-  while (m_is_busy) mysql_cond_wait(&m_idle_cond, &m_mutex);
-  std::vector<File> files = m_queue.take_all();
-  mysql_mutex_unlock(&m_mutex);
+/**
+  Removes all files, in the calling thread.
 
-  int error = 0;
-  for (File &file : files) {
+  @param is_reset  what can't be removed is no longer pending; if not, it is to
+                   be tried again
+  @return those which can't be removed
+*/
+Purged_files Purger::remove_all_now(bool is_reset) {
+  Purged_files failed;
+  Clock::time_point until = Clock::time_point::max();
+  mysql_mutex_lock(&m_mutex);
+  m_is_removing_all = true;
+  while (m_queue.taken() != nullptr) mysql_cond_wait(&m_idle_cond, &m_mutex);
+  while (Pending_file *const file = m_queue.take(until)) {
+    mysql_mutex_unlock(&m_mutex);
     File_remover &remover = file->remover;
-    if (error == 0 && remover.step(0) != File_remover::Result::done) {
-      error = remover.failed_errno();
-      *name = remover.path();
-      if (file->last_errno != error) ++status.errors;
-      file->last_errno = error;
-    }
-    MUTEX_LOCK(guard, &m_mutex);
-    if (error == 0) {
+    const File_remover::Result result = remover.step(0);
+    if (remover.is_replaced())
+      log(WARNING_LEVEL, text_of_replaced(file->file.name));
+    mysql_mutex_lock(&m_mutex);
+    if (result == File_remover::Result::done) {
       if (!remover.was_missing()) ++status.files_removed;
+      if (remover.is_replaced()) ++status.errors;
       status.bytes_removed += remover.bytes_freed();
-      m_queue.finished(std::move(file));
-      DBUG_EXECUTE_IF("crash_binlog_purge_in_reset", DBUG_SUICIDE(););
+      m_queue.finished();
     } else {
-      m_queue.retry_later(std::move(file), Clock::now());
+      if (file->last_errno != remover.failed_errno()) ++status.errors;
+      file->last_errno = remover.failed_errno();
+      failed.push_back({remover.path(), std::nullopt});
+      if (is_reset) {
+        m_queue.finished();
+      } else {
+        // The others first, and this one by the thread.
+        until = Clock::time_point::min();
+        m_queue.retry_later(Clock::now());
+      }
     }
     publish_pending();
   }
-
-  if (error == 0) {
-    MUTEX_LOCK(list_guard, &m_list_mutex);
-    if (m_is_list_read && (error = m_list.remove()) != 0) *name = m_list.name();
-  }
-  mysql_mutex_lock(&m_mutex);
-  m_is_resetting = false;
+  m_is_removing_all = false;
   mysql_cond_signal(&m_cond);
+  // Sessions may wait for one of these files.
+  mysql_cond_broadcast(&m_idle_cond);
   mysql_mutex_unlock(&m_mutex);
-  if (error != 0) set_my_errno(error);
-  return error != 0;
+  return failed;
+}
+
+/**
+  Waits until each file that is pending now was removed, or has failed to be.
+
+  @param is_reset  no pauses, no backup lock
+  @return true if the session was killed, with the error reported
+*/
+bool Purger::wait_until_removed(THD *thd, bool is_reset) {
+  if (!m_is_initialized) return false;
+  mysql_mutex_lock(&m_mutex);
+  const ulonglong last = m_queue.last_number();
+  if (!m_is_running || !m_queue.has_untried(last)) {
+    mysql_mutex_unlock(&m_mutex);
+    return false;
+  }
+  if (is_reset) {
+    ++m_waiting_resets;
+    mysql_cond_signal(&m_cond);
+  }
+  PSI_stage_info old_stage;
+  thd->ENTER_COND(&m_idle_cond, &m_mutex, &stage_waiting_for_removal,
+                  &old_stage);
+  while (!thd->killed && !m_is_stopping && m_queue.has_untried(last))
+    mysql_cond_wait(&m_idle_cond, &m_mutex);
+  if (is_reset) --m_waiting_resets;
+  mysql_mutex_unlock(&m_mutex);
+  thd->EXIT_COND(&old_stage);
+  if (!thd->killed) return false;
+  thd->send_kill_message();
+  return true;
+}
+
+void Purger::finish_reset(THD *thd) {
+  if (!m_is_initialized) return;
+  for (const Purged_file &file : remove_all_now(true)) {
+    push_warning_printf(thd, Sql_condition::SL_WARNING,
+                        ER_BINLOG_PURGE_FATAL_ERR,
+                        "a problem with deleting %s, which was purged before; "
+                        "it stays on disk",
+                        file.name.c_str());
+    log(WARNING_LEVEL, "Purged binary log '" + file.name +
+                           "' can't be removed, and is left on disk by RESET "
+                           "BINARY LOGS AND GTIDS. Remove it by hand.");
+  }
+  MUTEX_LOCK(list_guard, &m_list_mutex);
+  // If that fails the thread tries again.
+  if (m_is_list_read) (void)m_list.remove();
 }
 
 void Purger::wake_up() {
@@ -426,15 +461,51 @@ void Purger::wait(THD *thd, const PSI_stage_info &stage,
 
 /**
   No file of the binary log vanishes while somebody has LOCK INSTANCE FOR
-  BACKUP, be it in the index or not.
+  BACKUP, be it in the index or not: acquires the backup lock.
 
-  @return true if the wait for it was ended by stop()
+  It goes without the lock if the disk is nearly full, or for RESET. No backup
+  misses the files: a purge has the backup lock until they have left the index,
+  so whoever has LOCK INSTANCE FOR BACKUP has got it after that.
+
+  @return true if a shutdown ended the wait
 */
-bool Purger::acquire_backup_lock(THD *thd) {
-  if (!acquire_shared_backup_lock(thd, LONG_TIMEOUT, false)) return false;
-  thd->clear_error();
-  thd->get_stmt_da()->reset_condition_info(thd);
-  return true;
+bool Purger::wait_for_backup(THD *thd) {
+  if (DBUG_EVALUATE_IF("mutate_binlog_purge_backup_lock", true, false))
+    return false;
+  for (;;) {
+    if (is_reset_waiting() ||
+        (is_disk_nearly_full() &&
+         DBUG_EVALUATE_IF("mutate_binlog_purge_low_disk", false, true)))
+      break;
+    if (!acquire_shared_backup_lock(thd, backup_lock_wait_seconds, false))
+      break;
+    const bool is_timeout =
+        thd->get_stmt_da()->mysql_errno() == ER_LOCK_WAIT_TIMEOUT;
+    thd->clear_error();
+    thd->get_stmt_da()->reset_condition_info(thd);
+    {
+      MUTEX_LOCK(guard, &m_mutex);
+      if (m_is_stopping) return true;
+      // Out of memory.
+      if (!is_timeout)
+        wait(thd, stage_waiting_to_retry, Clock::now() + first_retry_delay);
+      if (is_timeout && !m_is_backup_wait_logged)
+        m_messages.push_back(
+            {SYSTEM_LEVEL,
+             "The removal of " + count_of(m_queue.size(), m_queue.bytes()) +
+                 ", waits until LOCK INSTANCE FOR BACKUP is released, or less "
+                 "than binlog_purge_min_free_percent of the disk is free."});
+      m_is_backup_wait_logged = true;
+    }
+    write_messages();
+  }
+  m_is_backup_wait_logged = false;
+  return false;
+}
+
+bool Purger::is_reset_waiting() {
+  MUTEX_LOCK(guard, &m_mutex);
+  return m_waiting_resets > 0;
 }
 
 /**
@@ -446,7 +517,8 @@ void Purger::note_error(const Pending_file &file, bool will_retry) {
   if (file.last_errno == remover.failed_errno()) return;
   ++status.errors;
   if (m_logged_errno == remover.failed_errno() &&
-      m_logged_call == remover.failed_call())
+      m_logged_call == remover.failed_call() &&
+      DBUG_EVALUATE_IF("mutate_binlog_purge_log_once", false, true))
     return;
   m_logged_errno = remover.failed_errno();
   m_logged_call = remover.failed_call();
@@ -466,12 +538,32 @@ void Purger::write_messages() {
   m_messages.clear();
 }
 
-void Purger::note_result(File file, File_remover::Result result) {
+/** A shutdown waits for the thread: says how far it is, now and then. */
+void Purger::note_progress() {
   mysql_mutex_assert_owner(&m_mutex);
+  if (!m_is_finishing || m_queue.is_empty()) return;
+  const Clock::time_point now = Clock::now();
+  if (now - m_progress_logged_at < progress_interval &&
+      DBUG_EVALUATE_IF("binlog_purge_log_progress", false, true))
+    return;
+  m_progress_logged_at = now;
+  m_messages.push_back({SYSTEM_LEVEL, progress()});
+}
+
+std::string Purger::progress() const {
+  return "The shutdown waits for the removal of " +
+         count_of(m_queue.size(), m_queue.bytes()) +
+         " (binlog_purge_at_shutdown=FINISH).";
+}
+
+/** Deals with the taken file. */
+void Purger::note_result(File_remover::Result result) {
+  mysql_mutex_assert_owner(&m_mutex);
+  Pending_file *const file = m_queue.taken();
   const File_remover &remover = file->remover;
   const ulonglong freed = remover.bytes_freed();
   status.bytes_removed += freed;
-  m_queue.shrunk(file.get(), freed);
+  m_queue.shrunk(freed);
   m_bytes_since_pause += freed;
   m_last_path = remover.path();
 
@@ -480,7 +572,7 @@ void Purger::note_result(File file, File_remover::Result result) {
 
   switch (result) {
     case File_remover::Result::more:
-      m_queue.put_back(std::move(file));
+      m_queue.put_back();
       break;
     case File_remover::Result::failed: {
       file->last_errno = remover.failed_errno();
@@ -488,31 +580,38 @@ void Purger::note_result(File file, File_remover::Result result) {
           first_retry_delay * (1 << std::min(file->failures, 10U)),
           max_retry_delay);
       ++file->failures;
-      m_queue.retry_later(std::move(file), Clock::now() + delay);
+      m_queue.retry_later(Clock::now() + delay);
       break;
     }
     case File_remover::Result::done:
-      if (file->last_errno != 0)
+      if (remover.is_replaced()) {
+        ++status.errors;
+        m_messages.push_back(
+            {WARNING_LEVEL, text_of_replaced(file->file.name)});
+      } else if (file->last_errno != 0) {
         m_messages.push_back(
             {INFORMATION_LEVEL, "Purged binary log '" + remover.path() +
                                     "' has been removed after all."});
+      }
       if (remover.failed_call() == nullptr) m_logged_errno = 0;
       if (!remover.was_missing()) {
         ++status.files_removed;
         ++m_files_since_pause;
       }
-      m_queue.finished(std::move(file));
+      m_queue.finished();
       break;
   }
   publish_pending();
+  note_progress();
 }
 
-/** Called and left with m_mutex held. */
-void Purger::remove_a_chunk(THD *thd, File file) {
+/** Called and left with m_mutex held, and with a file that is due. */
+void Purger::remove_a_chunk(THD *thd) {
   mysql_mutex_assert_owner(&m_mutex);
-  m_is_busy = true;
-  // A shutdown that waits for the end doesn't wait longer than it must.
-  const ulonglong chunk_size = m_is_finishing ? 0 : opt_chunk_size;
+  Pending_file *const file = m_queue.take(Clock::now());
+  // Nobody who waits for the end waits longer than he must.
+  const ulonglong chunk_size =
+      m_is_finishing || m_waiting_resets > 0 ? 0 : opt_chunk_size;
   mysql_mutex_unlock(&m_mutex);
 
   THD_STAGE_INFO(thd, stage_removing);
@@ -524,8 +623,7 @@ void Purger::remove_a_chunk(THD *thd, File file) {
   });
 
   mysql_mutex_lock(&m_mutex);
-  m_is_busy = false;
-  note_result(std::move(file), result);
+  note_result(result);
   mysql_cond_broadcast(&m_idle_cond);
 }
 
@@ -564,7 +662,9 @@ void Purger::pause(THD *thd) {
   // The disk may fill up meanwhile, so it is a pause of a second at a time.
   while (!is_disk_nearly_full()) {
     MUTEX_LOCK(guard, &m_mutex);
-    if (m_is_stopping || opt_hurry) return;
+    if (m_is_stopping || opt_hurry || m_waiting_resets > 0 ||
+        DBUG_EVALUATE_IF("mutate_binlog_purge_pause", true, false))
+      return;
     // Looked at each time: the pause may be made shorter while it lasts.
     const auto until = start + std::chrono::milliseconds(opt_chunk_interval);
     const auto now = Clock::now();
@@ -580,20 +680,22 @@ void Purger::pause(THD *thd) {
 */
 bool Purger::tidy_list() {
   MUTEX_LOCK(list_guard, &m_list_mutex);
-  if (m_names_in_flight || m_list.lines() == 0) return false;
+  if (m_list.lines() == 0 ||
+      (m_is_purge_in_flight &&
+       DBUG_EVALUATE_IF("mutate_binlog_purge_in_flight", false, true)))
+    return false;
   mysql_mutex_lock(&m_mutex);
   const size_t pending = m_queue.size();
   const bool is_long =
       m_list.lines() >= min_lines_to_rewrite && m_list.lines() > 2 * pending;
-  const std::vector<std::string> names =
-      is_long ? m_queue.names() : std::vector<std::string>();
+  const Purged_files files = is_long ? m_queue.files() : Purged_files();
   mysql_mutex_unlock(&m_mutex);
   if (pending > 0 && !is_long) return false;
 
   DBUG_EXECUTE_IF("crash_binlog_purge_before_list_remove", {
     if (pending == 0) DBUG_SUICIDE();
   });
-  const int error = m_list.rewrite(names);
+  const int error = m_list.rewrite(files);
   // The old list is as good, only longer.
   if (error != 0 && error != m_tidy_errno) {
     ++status.errors;
@@ -606,16 +708,17 @@ bool Purger::tidy_list() {
 }
 
 /**
-  Takes the next file to work on.
+  Whether there is a file that the thread may remove now.
 
-  @param[out] wake_up_at  if there is none, when to ask again
-  @return nullptr if there is none, or the thread has to end
+  @param[out] wake_up_at  if not, when to ask again
 */
-Purger::File Purger::next_file(Clock::time_point *wake_up_at) {
+bool Purger::is_work_due(Clock::time_point *wake_up_at) {
   mysql_mutex_assert_owner(&m_mutex);
   *wake_up_at = Clock::time_point::max();
-  if (m_is_resetting || (m_is_stopping && !m_is_finishing)) return nullptr;
-  return m_queue.take_due(Clock::now(), wake_up_at);
+  if (m_is_removing_all || (m_is_stopping && !m_is_finishing)) return false;
+  const Pending_file *const file = m_queue.next(Clock::now(), wake_up_at);
+  if (file != nullptr) m_last_path = file->remover.path();
+  return file != nullptr;
 }
 
 void Purger::run() {
@@ -623,41 +726,30 @@ void Purger::run() {
   thd->set_command(COM_DAEMON);
 
   mysql_mutex_lock(&m_mutex);
-  m_thd = thd;
   for (;;) {
     Clock::time_point wake_up_at;
-    File file = next_file(&wake_up_at);
-    if (file == nullptr) {
+    if (!is_work_due(&wake_up_at)) {
       if (m_is_stopping) break;
-      const bool is_empty = m_queue.is_empty();
       mysql_mutex_unlock(&m_mutex);
       const bool is_untidy = tidy_list();
       mysql_mutex_lock(&m_mutex);
       // What came meanwhile has to be seen before the wait.
-      file = next_file(&wake_up_at);
-      if (file == nullptr && !m_is_stopping) {
+      if (!is_work_due(&wake_up_at) && !m_is_stopping) {
         if (is_untidy)
           wake_up_at = std::min(wake_up_at, Clock::now() + max_retry_delay);
-        wait(thd, is_empty ? stage_waiting_for_files : stage_waiting_to_retry,
+        wait(thd,
+             m_queue.is_empty() ? stage_waiting_for_files
+                                : stage_waiting_to_retry,
              wake_up_at);
       }
-      if (file != nullptr) m_queue.put_back(std::move(file));
       continue;
     }
-    m_queue.put_back(std::move(file));
     mysql_mutex_unlock(&m_mutex);
-
-    if (acquire_backup_lock(thd)) {
-      mysql_mutex_lock(&m_mutex);
-      if (m_is_stopping) break;
-      // Out of memory.
-      wait(thd, stage_waiting_to_retry, Clock::now() + first_retry_delay);
-      continue;
-    }
+    const bool is_given_up = wait_for_backup(thd);
     mysql_mutex_lock(&m_mutex);
+    if (is_given_up) break;
     // RESET BINARY LOGS or stop() may have been faster.
-    file = next_file(&wake_up_at);
-    if (file != nullptr) remove_a_chunk(thd, std::move(file));
+    if (is_work_due(&wake_up_at)) remove_a_chunk(thd);
     mysql_mutex_unlock(&m_mutex);
     release_backup_lock(thd);
 
@@ -666,7 +758,6 @@ void Purger::run() {
     if (is_pause_due()) pause(thd);
     mysql_mutex_lock(&m_mutex);
   }
-  m_thd = nullptr;
   mysql_mutex_unlock(&m_mutex);
   destroy_internal_thd(thd);
 }
@@ -688,7 +779,7 @@ void Purger::open(Binlog_index_monitor *index) {
   m_is_opened = true;
   index->assert_owner();
 
-  std::vector<std::string> listed;
+  Purged_files listed;
   int error = 0;
   if (m_list.set_name(index->get_index_fname()))
     error = ENAMETOOLONG;
@@ -714,41 +805,70 @@ void Purger::open(Binlog_index_monitor *index) {
   for (const std::string &name : in_index.second)
     alive.insert(name.substr(dirname_length(name.c_str())));
 
-  size_t count = 0;
   std::string first;
-  mysql_mutex_lock(&m_mutex);
-  for (const std::string &name : listed) {
-    if (alive.count(name.substr(dirname_length(name.c_str()))) != 0) continue;
-    const std::string other_name = File_remover::name_while_shrinking(name);
-    const std::string &path = file_exists(name) ? name : other_name;
-    if (!file_exists(path)) continue;
-    m_queue.add(name);
-    m_queue.release(name, file_size(path));
-    if (++count == 1) first = path;
+  Purged_files pending;
+  for (const Purged_file &file : listed) {
+    if (alive.count(file.name.substr(dirname_length(file.name.c_str()))) != 0)
+      continue;
+    // Upstream's list of that kind may name it, too, and knows no identity.
+    m_listed_at_start.insert(file.name);
+    m_listed_at_start.insert(File_remover::name_while_shrinking(file.name));
+    File_remover remover(file);
+    if (!remover.find()) {
+      if (!remover.is_replaced()) continue;
+      ++status.errors;
+      log(WARNING_LEVEL, text_of_replaced(file.name));
+      continue;
+    }
+    if (pending.empty()) first = remover.path();
+    pending.push_back(file);
   }
+  mysql_mutex_lock(&m_mutex);
+  for (const Purged_file &file : pending) m_queue.add(file);
   publish_pending();
   mysql_mutex_unlock(&m_mutex);
 
-  if (count > 0)
+  if (!pending.empty())
     log(INFORMATION_LEVEL,
-        std::to_string(count) +
+        std::to_string(pending.size()) +
             " binary logs were purged, but not yet removed, when the server "
             "stopped; the first one is '" +
             first + "'.");
   m_is_list_read = true;
   m_is_accepting = true;
   if (!opt_background) {
-    std::string name;
-    if (remove_all_now(&name))
-      log(WARNING_LEVEL, "Purged binary log '" + name + "' can't be removed (" +
-                             text_of_errno(my_errno()) + ").");
+    for (const Purged_file &file : remove_all_now(false))
+      log(WARNING_LEVEL, "Purged binary log '" + file.name +
+                             "' can't be removed; it will be tried again.");
   }
 }
 
 void Purger::start() {
   init();
   if (!m_is_accepting) return;
+  warn_of_other_lists(m_list.name(), log_bin_basename);
+
+  // By the name while shrinking, without the folder.
+  std::set<std::string> known;
+  m_queue.for_each([&known](const Pending_file &file) {
+    const std::string name = File_remover::name_while_shrinking(file.file.name);
+    known.insert(name.substr(dirname_length(name.c_str())));
+  });
+  Purged_files orphans;
+  for (const Purged_file &file : find_shrinking(log_bin_basename))
+    if (known.count(file.name.substr(dirname_length(file.name.c_str()))) == 0)
+      orphans.push_back(file);
+  if (!orphans.empty())
+    log(WARNING_LEVEL,
+        std::to_string(orphans.size()) +
+            " purged binary logs are not in the list of them, and will be "
+            "removed; the first one is '" +
+            orphans.front().name + "'.");
+
   MUTEX_LOCK(guard, &m_mutex);
+  m_listed_at_start.clear();
+  for (const Purged_file &file : orphans) m_queue.add(file);
+  publish_pending();
   const int error = mysql_thread_create(key_thread, &m_thread, nullptr,
                                         binlog_purge_thread, nullptr);
   m_is_running = error == 0;
@@ -767,20 +887,14 @@ void Purger::stop() {
   mysql_mutex_lock(&m_mutex);
   m_is_stopping = true;
   m_is_finishing = opt_at_shutdown == AT_SHUTDOWN_FINISH;
-  const size_t pending = m_queue.size();
-  const ulonglong bytes = m_queue.bytes();
+  m_progress_logged_at = Clock::now();
+  const std::string first_progress =
+      m_is_finishing && !m_queue.is_empty() ? progress() : "";
   mysql_cond_signal(&m_cond);
-  // It may wait for a backup lock; nobody is connected who could have it.
-  if (m_thd != nullptr) {
-    MUTEX_LOCK(thd_guard, &m_thd->LOCK_thd_data);
-    m_thd->awake(THD::KILL_CONNECTION);
-  }
+  mysql_cond_broadcast(&m_idle_cond);
   mysql_mutex_unlock(&m_mutex);
-  if (m_is_finishing && pending > 0)
-    log(INFORMATION_LEVEL, "The shutdown waits for the removal of " +
-                               std::to_string(pending) +
-                               " purged binary logs, " + std::to_string(bytes) +
-                               " bytes (binlog_purge_at_shutdown=FINISH).");
+  if (!first_progress.empty()) log(SYSTEM_LEVEL, first_progress);
+  // It may wait for a backup lock, but nobody is connected who could have it.
   my_thread_join(&m_thread, nullptr);
   m_is_running = false;
 }
@@ -792,7 +906,7 @@ void Purger::leave_to_next_start() {
   mysql_mutex_lock(&m_mutex);
   // A start that was given up has removed nothing that the list doesn't have.
   if (m_is_list_read && m_was_started && m_list.lines() > 0) {
-    const std::vector<std::string> rest = m_queue.names();
+    const Purged_files rest = m_queue.files();
     // Stock would not start with a file among them that it can't remove.
     std::vector<std::string> for_upstream;
     m_queue.for_each([&for_upstream](const Pending_file &file) {
@@ -807,7 +921,7 @@ void Purger::leave_to_next_start() {
                                  " purged binary logs will be removed after "
                                  "the next start of the server; the first one "
                                  "is '" +
-                                 rest.front() + "'.");
+                                 rest.front().name + "'.");
     if (error != 0)
       log(WARNING_LEVEL, "The list of purged binary logs '" + m_list.name() +
                              "' can't be written (" + text_of_errno(error) +
@@ -872,27 +986,35 @@ void start() {
 }
 void stop() { purger.stop(); }
 void leave_to_next_start() { purger.leave_to_next_start(); }
-bool is_available() { return opt_background && purger.is_available(); }
-bool write_ahead(const std::vector<std::string> &names) {
-  return purger.write_ahead(names);
+bool is_available() {
+  return opt_background && purger.is_available() &&
+         DBUG_EVALUATE_IF("mutate_binlog_purge_background", false, true);
+}
+bool write_ahead(const Purged_files &files) {
+  return purger.write_ahead(files);
 }
 void forget() { purger.forget(); }
-void enqueue(const std::vector<std::string> &names) { purger.enqueue(names); }
-void release(THD *thd, const std::vector<std::string> &names) {
-  purger.release(thd, names);
+void enqueue(const Purged_files &files) { purger.enqueue(files); }
+bool is_pending(const char *name) {
+  return DBUG_EVALUATE_IF("mutate_binlog_purge_pending", false, true) &&
+         purger.is_pending(name);
 }
-bool is_pending(const char *name) { return purger.is_pending(name); }
 
-bool remove_all_for_reset(THD *thd) {
-  std::string name;
-  if (!purger.remove_all_now(&name)) return false;
-  push_warning_printf(thd, Sql_condition::SL_WARNING, ER_BINLOG_PURGE_FATAL_ERR,
-                      "a problem with deleting %s, which was purged before",
-                      name.c_str());
-  LogErr(ERROR_LEVEL, ER_BINLOG_CANT_DELETE_FILE, name.c_str());
-  my_error(ER_BINLOG_PURGE_FATAL_ERR, MYF(0));
-  return true;
+bool wait_if_asked(THD *thd) {
+  if ((thd->variables.option_bits & OPTION_BINLOG_PURGE_WAIT) == 0 ||
+      DBUG_EVALUATE_IF("mutate_binlog_purge_wait", true, false))
+    return false;
+  // The thread needs it, and stands behind whoever waits for it exclusively.
+  release_backup_lock(thd);
+  return purger.wait_until_removed(thd, false);
 }
+
+bool prepare_reset(THD *thd) {
+  if (DBUG_EVALUATE_IF("mutate_binlog_purge_prepare_reset", true, false))
+    return false;
+  return purger.wait_until_removed(thd, true);
+}
+void finish_reset(THD *thd) { purger.finish_reset(thd); }
 
 void rotation_waited(ulonglong microseconds) {
   ++status.commit_waits;

@@ -23,15 +23,12 @@
   thread itself, and what the rest of the server calls.
 
   Order of locks: LOCK_log, LOCK_index, Purger::m_list_mutex,
-  Purger::m_mutex, THD::LOCK_thd_data. The thread takes none of the binary
-  log's locks, and no lock at all while it touches a purged file but a shared
-  backup lock.
+  Purger::m_mutex. The thread takes none of the binary log's locks, and no lock
+  at all while it touches a purged file but a shared backup lock.
 */
 
-#include <string>
-#include <vector>
-
 #include "my_inttypes.h"
+#include "sql/binlog/purge/file_remover.h"
 
 class Binlog_index_monitor;
 class THD;
@@ -53,6 +50,10 @@ extern bool opt_hurry;
 /** binlog_purge_at_shutdown: one of the values below. */
 extern ulong opt_at_shutdown;
 enum At_shutdown : ulong { AT_SHUTDOWN_DEFER, AT_SHUTDOWN_FINISH };
+
+/** binlog_purge_wait, a bit of THD::variables.option_bits which query_options.h
+    does not use. */
+constexpr ulonglong OPTION_BINLOG_PURGE_WAIT = 1ULL << 63;
 
 /** Makes the thread look at the variables at once. */
 void wake_up();
@@ -87,44 +88,51 @@ void leave_to_next_start();
 bool is_available();
 
 /**
-  Writes names to the list of pending files, durably. After it, either
-  enqueue() or forget() has to be called with the same names, before
-  LOCK_index is released.
+  Writes files to the list of pending ones, durably. After it, either enqueue()
+  or forget() has to be called, before LOCK_index is released.
 
   @return true if they couldn't be written: the purge has to remove the files
           itself. The error has been logged.
 */
-bool write_ahead(const std::vector<std::string> &names);
+bool write_ahead(const Purged_files &files);
 
 /** The files are still in the index: it could not be updated. */
 void forget();
 
-/** The files are no longer in the index; the thread leaves them alone until
-    release(). */
-void enqueue(const std::vector<std::string> &names);
-
-/**
-  The purge has released its locks: looks at the files, warns the user of
-  those that are missing as upstream does, and leaves them to the thread.
-
-  @param thd    session of the purge; nullptr at start-up
-  @param names  as passed to enqueue()
-*/
-void release(THD *thd, const std::vector<std::string> &names);
+/** The files are no longer in the index; the thread may remove them. */
+void enqueue(const Purged_files &files);
 
 /** Whether the thread has to remove this file, so that others must not. */
 bool is_pending(const char *name);
 
 /**
-  Removes all pending files at once, as RESET BINARY LOGS AND GTIDS may use
-  their names again.
+  With binlog_purge_wait on, waits until each file that is pending was removed,
+  or has failed to be. To be called by PURGE BINARY LOGS; gives up the backup
+  lock before it waits.
 
-  To be called with LOCK_log and LOCK_index held.
-
-  @return true if one can't be removed; the error is reported and logged as
-          upstream does with those it removes
+  @return true if the session was killed meanwhile, with the error reported
 */
-bool remove_all_for_reset(THD *thd);
+bool wait_if_asked(THD *thd);
+
+/* RESET BINARY LOGS AND GTIDS, which may use the names of pending files again.
+   It has the files removed before it takes any lock, and removes the rest, that
+   came meanwhile or can't be removed, under its locks. */
+
+/**
+  Waits until each file that is pending was removed, or has failed to be.
+
+  @return true if the session was killed meanwhile, with the error reported
+*/
+bool prepare_reset(THD *thd);
+
+/**
+  Removes what is pending. What can't be removed is left on disk, with a
+  warning, as by upstream's purge.
+
+  To be called with LOCK_log and LOCK_index held, once the logs of the index are
+  gone and before the first new one is there.
+*/
+void finish_reset(THD *thd);
 
 /**
   A rotation, and so all commits, waited for a purge.
