@@ -113,18 +113,18 @@ wait "$report_pid"
 echo "point selects a second after it: $(speed)"
 # A night later.
 for _ in 1 2 3; do
-  [ -n "$(value "SELECT 1 FROM sluice.lru_report WHERE PRIORITY = 1 AND CONFIDENCE <> 'HIGH'")" ] || break
+  [ -n "$(value "SELECT 1 FROM sys.lru_report WHERE PRIORITY = 1 AND CONFIDENCE <> 'HIGH'")" ] || break
   report
 done
 show "SELECT NAME, PAGES_READ, PAGES_READ_AGAIN, TIMES_READ_AGAIN, SHARE_OF_READ_AGAIN_PCT,
-       SHARE_OF_POOL_PCT FROM sluice.lru_indexes LIMIT 3;"
-show "SELECT EVENT, AGE, BAR, IN_WORDS FROM sluice.lru_ages
+       SHARE_OF_POOL_PCT FROM sys.lru_indexes LIMIT 3;"
+show "SELECT EVENT, AGE, BAR, IN_WORDS FROM sys.lru_ages
  WHERE EVENT IN ('TOUCHED_AGAIN', 'READ_AGAIN');"
-show "SELECT PRIORITY, TOPIC, ADVICE, CONFIDENCE FROM sluice.lru_report;"
+show "SELECT PRIORITY, TOPIC, ADVICE, CONFIDENCE FROM sys.lru_report;"
 show "SELECT POOL_SIZE, OLD_BLOCKS_TIME, OLD_BLOCKS_PCT, RUNNING, HIT_PCT, PLUS_MINUS,
-       MEASURED_HIT_PCT, READS_PER_SECOND, CONFIDENCE FROM sluice.lru_whatif;"
+       MEASURED_HIT_PCT, READS_PER_SECOND, CONFIDENCE FROM sys.lru_whatif;"
 
-advised=$(value "SELECT TO_VALUE FROM sluice.lru_report WHERE TOPIC = 'old_blocks_time'")
+advised=$(value "SELECT TO_VALUE FROM sys.lru_report WHERE TOPIC = 'old_blocks_time'")
 [ -n "$advised" ] || {
   echo "walk-through: innodb_old_blocks_time is not advised" >&2
   exit 1
@@ -138,4 +138,4 @@ echo "point selects a second beside it: $(speed)"
 wait "$report_pid"
 echo "point selects a second after it: $(speed)"
 show "SELECT POOL_SIZE, OLD_BLOCKS_TIME, HIT_PCT, MEASURED_HIT_PCT, READS_PER_SECOND,
-       MEASURED_READS_PER_SECOND FROM sluice.lru_whatif WHERE RUNNING = 'YES';"
+       MEASURED_READS_PER_SECOND FROM sys.lru_whatif WHERE RUNNING = 'YES';"

@@ -81,8 +81,7 @@ class Lru_ages {
   @param[in]  threshold  see innodb_lru_page_hash() */
   void lower_threshold(uint64_t threshold);
 
-  /** Forgets the pages that nothing has happened to for longer than to most: of
-  tables that were dropped there are no events. */
+  /** Forgets the pages that nothing has happened to for longer than to most. */
   void forget_silent();
 
   /** @return number of pages followed; each takes some 100 bytes */

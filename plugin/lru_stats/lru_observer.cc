@@ -68,12 +68,44 @@ constexpr size_t FEW_EVENTS = 1024;
 /** Events of a batch; their memory is allocated once. */
 constexpr size_t BATCH = 32768;
 
-/** Processor time that the thread may use for events: microseconds a second. */
+/** Processor time that sampling may use: microseconds a second, of the thread
+and of the hooks. */
 constexpr double CPU_BUDGET_USEC = 5000;
 
-/** Pages of the pool that are to be sampled at least, whatever the processor
-time: with less, nothing can be said. */
+/** What a hook takes to record an event, which is not measured as it happens: a
+look at the clock and a slot of a ring. Alone that is 0.03, between other code
+the slot is in no cache. */
+constexpr double HOOK_USEC = 0.1;
+
+/** Pages of the pool that are to be sampled if the budget is exceeded: with
+less, little can be said. */
 constexpr double LEAST_PAGES = 400;
+
+/** How many times the budget may be exceeded to have so many. Beyond, fewer and
+fewer are sampled, down to none. A debug server takes much longer for an event,
+and its tests need all pages of small pools. */
+#ifdef NDEBUG
+constexpr double MOST_EXCESS = 4;
+#else
+constexpr double MOST_EXCESS = 200;
+#endif
+
+/** Pages that are to be sampled if events are lost: each loss costs all that
+was counted. */
+constexpr double LEAST_PAGES_OF_LOSSES = 50;
+
+/** More pages are sampled again when less than this share of the budget was
+used for a time. If that was too much and pages are given up again soon, the
+next time is twice as long. */
+constexpr double LITTLE_OF_BUDGET = 0.125;
+constexpr std::chrono::seconds FIRST_QUIET{600};
+constexpr std::chrono::seconds LONGEST_QUIET{86400};
+
+/** Evidence is worth half as much after this time, and so on. */
+constexpr std::chrono::seconds HALF_LIFE{6 * 3600};
+
+/** How often it is made less. */
+constexpr unsigned FADE_SECONDS = 60;
 
 /** Pages that Lru_ages may follow, 7 MB. */
 constexpr size_t MOST_AGES = 65536;
@@ -130,6 +162,29 @@ struct Evidence {
   double reads{0};
   double error{0};
   uint64_t sampled_reads{0};
+
+  /** What the same pages cause in both adds up, so errors do, too. */
+  void add(const Evidence &other) {
+    seconds += other.seconds;
+    gets += other.gets;
+    measured_reads += other.measured_reads;
+    references += other.references;
+    reads += other.reads;
+    error += other.error;
+    sampled_reads += other.sampled_reads;
+  }
+
+  void fade(double factor) {
+    seconds *= factor;
+    gets *= factor;
+    measured_reads *= factor;
+    references =
+        static_cast<uint64_t>(static_cast<double>(references) * factor);
+    reads *= factor;
+    error *= factor;
+    sampled_reads =
+        static_cast<uint64_t>(static_cast<double>(sampled_reads) * factor);
+  }
 };
 
 /** What the rows are made of that the simulator does not know. */
@@ -144,6 +199,8 @@ struct Setting {
   bool full{false};
   /** As long as it is not, what the last whole window has shown. */
   Evidence window{};
+  /** What was seen while another share of the pages was sampled. */
+  Evidence past{};
 };
 
 /* Everything in this section is protected by control_mutex. */
@@ -170,6 +227,7 @@ bool whatif_on = false;
 uint64_t references = 0;
 Sampled_reads sampled_reads;
 int64_t whatif_since = 0;
+uint64_t whatif_lost = 0;
 
 /** Is there while INNODB_LRU_AGE_HISTOGRAM shows it, or it finds the pages that
 are read again. */
@@ -177,6 +235,7 @@ std::unique_ptr<Lru_ages> ages;
 bool ages_on = false;
 bool rereads_on = false;
 int64_t ages_since = 0;
+uint64_t ages_lost = 0;
 /** What was not passed on of pages read again, as it was no whole page. */
 double reread_rest = 0;
 
@@ -269,6 +328,7 @@ void follow_settings() {
           w.baseline = s.baseline;
           w.full = s.full;
           w.window = s.window;
+          w.past = s.past;
         }
       }
     }
@@ -306,6 +366,17 @@ Evidence evidence_of(const Setting &s, const Lru_estimate &estimate,
   e.error =
       (2 * std::sqrt(estimate.reads_variance) + estimate.unproved) * factor;
   e.sampled_reads = estimate.sampled_reads;
+  return e;
+}
+
+/** @return what is shown of a configuration */
+Evidence shown(const Setting &s, const Lru_estimate &estimate,
+               const innodb_lru_pool_t &now) {
+  if (!s.full) {
+    return s.past.seconds > s.window.seconds ? s.past : s.window;
+  }
+  auto e = evidence_of(s, estimate, now);
+  e.add(s.past);
   return e;
 }
 
@@ -355,12 +426,43 @@ void restart_counting() {
     s.baseline.set = false;
     s.full = false;
     s.window = {};
+    s.past = {};
   }
   server()->pool(&pool);
   references = 0;
   sampled_reads = {};
   note_baselines();
   whatif_since = static_cast<int64_t>(my_micro_time());
+}
+
+/** Lets what was seen so far count for less, so that what is shown is of this
+time, and not of last week. All of it is differences to a baseline, which comes
+nearer. The caller holds data_mutex and has read the pool.
+@param[in]  factor  0 to 1 */
+void fade(double factor) {
+  DBUG_EXECUTE_IF("mutate_lru_never_fades", return;);
+  const auto less = [factor](uint64_t now, uint64_t then) {
+    return now -
+           static_cast<uint64_t>(static_cast<double>(now - then) * factor);
+  };
+  for (size_t i = 0; i < settings.size(); ++i) {
+    auto &s = settings[i];
+    s.past.fade(factor);
+    if (!s.full) continue;
+
+    simulator->fade(i, factor);
+    auto &b = s.baseline;
+    b.gets = less(pool.gets, b.gets);
+    b.reads = less(pool.reads, b.reads);
+    b.references = less(references, b.references);
+    b.sampled.n = less(sampled_reads.n, b.sampled.n);
+    b.sampled.weighted =
+        sampled_reads.weighted -
+        (sampled_reads.weighted - b.sampled.weighted) * factor;
+    const auto now = Clock::now();
+    b.when = now - std::chrono::duration_cast<Clock::duration>(
+                       std::chrono::duration<double>(now - b.when) * factor);
+  }
 }
 
 /** Lowers the threshold everywhere. The caller holds data_mutex. */
@@ -399,6 +501,9 @@ void take(const innodb_lru_event_t &event) {
         break;
       case INNODB_LRU_EVENT_EVICT:
         simulator->evict(event.page, hash);
+        break;
+      case INNODB_LRU_EVENT_GONE:
+        simulator->forget(event.page);
         break;
       case INNODB_LRU_EVENT_MADE_YOUNG:
         break;
@@ -473,13 +578,12 @@ bool take_events(std::vector<innodb_lru_event_t> &events,
 /** Halves the sample, once or more, unless there would be too little left. The
 caller holds data_mutex.
 @param[in]  excess  how many times more was used than may be; a factor of two is
-                    left for the next time, as the first events cost more */
-void sample_less(double excess = 2) {
-  double least = LEAST_PAGES;
-  DBUG_EXECUTE_IF("lru_observer_loses_events", least = 50;);
+                    left for the next time, as the first events cost more
+@param[in]  least   pages of the pool that are to be left */
+void sample_less(double excess, double least) {
   auto left = static_cast<double>(pool.lru_pages) * rate() / 2;
   auto to = threshold;
-  while (left >= least) {
+  while (to > 1 && left >= least) {
     to /= 2;
     left /= 2;
     excess /= 2;
@@ -488,12 +592,101 @@ void sample_less(double excess = 2) {
   lower_threshold(to);
 }
 
+/** The threshold at which as many pages are sampled as may be followed: if the
+pool is large, not all. The caller holds data_mutex and has read the pool. */
+uint64_t highest_threshold() {
+  /* As many ghosts may be followed as there are pages in the pool. */
+  const auto most = 2 * std::max<uint64_t>(pool.curr_pages, 1);
+  return most <= MOST_AGES ? MAX_TRACE : MAX_TRACE / most * MOST_AGES;
+}
+
+/** Tells the server of a threshold that was raised. It hears of that second: it
+may sample more than is wanted, as events of other pages are ignored, but not
+less. The caller does not hold data_mutex, as the pool is looked through.
+@return true if there is no memory */
+bool announce_threshold() {
+  for (;;) {
+    uint64_t to;
+    {
+      const std::lock_guard<std::mutex> lock(data_mutex);
+      to = threshold;
+    }
+    if (!server()->set_trace(to)) return true;
+    const std::lock_guard<std::mutex> lock(data_mutex);
+    if (to == threshold) return false;
+  }
+}
+
+/** Samples twice as many pages, if they may be followed. Of the new ones
+nothing is known, so the simulated lists fill anew; what was seen of them before
+stays, and is added to. The caller holds data_mutex and has read the pool.
+@return true if the server is to be told */
+bool sample_more() {
+  DBUG_EXECUTE_IF("mutate_lru_never_raises", return false;);
+  const auto to = std::min(2 * threshold, highest_threshold());
+  if (to <= threshold) return false;
+  if (simulator != nullptr &&
+      2 * simulator->pages() > simulator->most_pages()) {
+    return false;
+  }
+  if (ages != nullptr && 2 * ages->pages() > MOST_AGES) return false;
+
+  if (simulator != nullptr) {
+    std::vector<Lru_config> configs;
+    for (size_t i = 0; i < settings.size(); ++i) {
+      auto &s = settings[i];
+      configs.push_back(s.config);
+      if (s.full) s.past.add(evidence_of(s, simulator->estimate(i), pool));
+      s.full = false;
+      s.baseline.set = false;
+      s.window = {};
+    }
+    /* Not both in memory at a time. */
+    simulator.reset();
+    simulator = std::make_unique<Lru_simulator>(configs, whatif_memory);
+    simulator->lower_threshold(to);
+    follow_length();
+  }
+  threshold = to;
+  return true;
+}
+
+/** Decides when more pages are to be sampled again. */
+class Pace {
+ public:
+  /** To be called every second.
+  @param[in]  used  share of the budget
+  @param[in]  less  true if pages were given up, or events lost
+  @return true if it is time to try with more pages */
+  bool may_have_more(double used, bool less) {
+    const auto now = Clock::now();
+    if (less) {
+      m_quiet = now - m_raised < m_quiet ? std::min(2 * m_quiet, LONGEST_QUIET)
+                                         : FIRST_QUIET;
+    }
+    bool wait = used > LITTLE_OF_BUDGET || now - m_since < m_quiet;
+    DBUG_EXECUTE_IF("lru_observer_raises", wait = false;);
+    if (less || used > LITTLE_OF_BUDGET) m_since = now;
+    if (less || wait) return false;
+    m_since = m_raised = now;
+    return true;
+  }
+
+ private:
+  Clock::time_point m_since{Clock::now()};
+  Clock::time_point m_raised{};
+  std::chrono::seconds m_quiet{FIRST_QUIET};
+};
+
 void observe() {
   std::vector<innodb_lru_event_t> events(BATCH);
   std::vector<uint32_t> order(BATCH);
   auto second_began = Clock::now();
   double cpu_then = cpu_usec();
   unsigned seconds = 0;
+  uint64_t events_of_second = 0;
+  bool less = false;
+  Pace pace;
   auto pause = PAUSE;
 
   for (;;) {
@@ -509,33 +702,59 @@ void observe() {
         n_events < FEW_EVENTS ? std::min(pause + PAUSE, LONGEST_PAUSE) : PAUSE;
 
     bool reclaim = false;
+    bool announce = false;
     {
       const std::lock_guard<std::mutex> lock(data_mutex);
       DBUG_EXECUTE_IF("lru_observer_loses_events", dropped = 1;);
-      if (!all || dropped > 0) sample_less();
-      if (dropped > 0) restart_counting();
+      events_of_second += n_events + dropped;
+      if (!all || dropped > 0) {
+        less = true;
+        sample_less(2, LEAST_PAGES_OF_LOSSES);
+      }
+      if (dropped > 0) {
+        whatif_lost += dropped;
+        ages_lost += dropped;
+        restart_counting();
+      }
 
       const auto since = Clock::now() - second_began;
       if (since < std::chrono::seconds(1)) continue;
 
-      const auto cpu_now = cpu_usec();
-      const auto seconds_since = std::chrono::duration<double>(since).count();
-      const auto excess =
-          (cpu_now - cpu_then) / seconds_since / CPU_BUDGET_USEC;
-      if (excess > 1) sample_less(excess);
+      auto hook_usec = HOOK_USEC;
+      DBUG_EXECUTE_IF("lru_observer_dear_hooks", hook_usec = 1e6;);
+      DBUG_EXECUTE_IF("mutate_lru_hooks_are_free", hook_usec = 0;);
+      const auto cpu_used = cpu_usec() - cpu_then +
+                            static_cast<double>(events_of_second) * hook_usec;
+      auto excess = cpu_used / std::chrono::duration<double>(since).count() /
+                    CPU_BUDGET_USEC;
+      DBUG_EXECUTE_IF("lru_observer_busy", excess = 5 * MOST_EXCESS;);
+      if (excess > 1) {
+        less = true;
+        auto least = excess > MOST_EXCESS ? 1 : LEAST_PAGES;
+        DBUG_EXECUTE_IF("mutate_lru_floor", least = LEAST_PAGES;);
+        sample_less(excess, least);
+      }
       follow_settings();
       note_baselines();
+      ++seconds;
+      if (seconds % FADE_SECONDS == 0) {
+        fade(std::exp2(-static_cast<double>(FADE_SECONDS) /
+                       static_cast<double>(HALF_LIFE.count())));
+      }
+      DBUG_EXECUTE_IF("lru_observer_fades", fade(0.5););
+      announce = pace.may_have_more(excess, less) && sample_more();
       second_began = Clock::now();
       /* What it took to sample less, or to make other lists, is no reason to
       sample even less. */
       cpu_then = cpu_usec();
-      reclaim = ++seconds % 10 == 0 && rereads_on;
+      events_of_second = 0;
+      less = false;
+      reclaim = seconds % 10 == 0 && rereads_on;
     }
-    if (reclaim) {
-      server()->reclaim_indexes();
-      /* Not what the budget is for. */
-      cpu_then = cpu_usec();
-    }
+    if (announce) (void)announce_threshold();
+    if (reclaim) server()->reclaim_indexes();
+    /* Not what the budget is for. */
+    if (announce || reclaim) cpu_then = cpu_usec();
   }
 }
 
@@ -586,22 +805,15 @@ void end_thread() {
   }
 }
 
-/** Samples as many pages as may be followed to begin with: if the pool is
-large, not all. Of a threshold that is raised the server hears second: it may
-sample more than is wanted, as events of other pages are ignored, but not less.
-The caller holds control_mutex.
+/** Samples as many pages as may be followed. The caller holds control_mutex.
 @return true if there is no memory */
 bool sample_most() {
-  uint64_t first;
   {
     const std::lock_guard<std::mutex> lock(data_mutex);
     server()->pool(&pool);
-    /* As many ghosts may be followed as there are pages in the pool. */
-    const auto most = 2 * std::max<uint64_t>(pool.curr_pages, 1);
-    first = threshold =
-        most <= MOST_AGES ? MAX_TRACE : MAX_TRACE / most * MOST_AGES;
+    threshold = highest_threshold();
   }
-  return !server()->set_trace(first);
+  return announce_threshold();
 }
 
 /** Starts the thread. The caller holds control_mutex.
@@ -647,6 +859,7 @@ bool set_up(Part part, bool on) try {
   switch (part) {
     case Part::WHATIF:
       whatif_on = on;
+      whatif_lost = 0;
       forget_whatif();
       follow_settings();
       break;
@@ -654,6 +867,7 @@ bool set_up(Part part, bool on) try {
       follow_pages(on, rereads_on);
       if (on) ages->clear_histograms();
       ages_since = static_cast<int64_t>(my_micro_time());
+      ages_lost = 0;
       break;
     case Part::INDEXES:
       follow_pages(ages_on, on);
@@ -749,6 +963,7 @@ std::vector<Whatif_row> read_whatif(Whatif_frame &frame) {
   frame.sampled_references = references;
   frame.sampling_rate = rate();
   frame.since_usec = whatif_since;
+  frame.events_lost = whatif_lost;
 
   innodb_lru_pool_t now;
   server()->pool(&now);
@@ -762,7 +977,7 @@ std::vector<Whatif_row> read_whatif(Whatif_frame &frame) {
   for (size_t i = 0; i < settings.size(); ++i) {
     const auto &s = settings[i];
     const auto estimate = simulator->estimate(i);
-    const auto e = s.full ? evidence_of(s, estimate, now) : s.window;
+    const auto e = shown(s, estimate, now);
 
     Whatif_row row{};
     row.pool_size = s.pool_size;
@@ -797,11 +1012,12 @@ std::vector<Whatif_row> read_whatif(Whatif_frame &frame) {
   return rows;
 }
 
-std::vector<Age_row> read_ages(int64_t &since_usec) {
+std::vector<Age_row> read_ages(int64_t &since_usec, uint64_t &events_lost) {
   const std::lock_guard<std::mutex> lock(data_mutex);
   std::vector<Age_row> rows;
   if (!ages_on) return rows;
   since_usec = ages_since;
+  events_lost = ages_lost;
 
   for (unsigned pool_id = 0; pool_id < Lru_ages::N_POOLS; ++pool_id) {
     for (unsigned i = 0; i < Lru_ages::N_INTERVALS; ++i) {

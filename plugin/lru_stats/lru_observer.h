@@ -63,6 +63,9 @@ struct Whatif_row {
 struct Whatif_frame {
   uint64_t sampled_references;
   double sampling_rate;
+  /** Events that nobody took out of the server in time, since the part was
+  switched on. */
+  uint64_t events_lost;
   int64_t since_usec;
 };
 
@@ -97,9 +100,10 @@ struct Age_row {
 };
 
 /** Reads the histograms.
-@param[out]  since_usec  what was counted from: microseconds since 1970 UTC
+@param[out]  since_usec   what was counted from: microseconds since 1970 UTC
+@param[out]  events_lost  as in Whatif_frame
 @return the buckets that are not empty */
-std::vector<Age_row> read_ages(int64_t &since_usec);
+std::vector<Age_row> read_ages(int64_t &since_usec, uint64_t &events_lost);
 
 /** Registers the thread with performance_schema. */
 void register_observer();

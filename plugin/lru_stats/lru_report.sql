@@ -4,33 +4,36 @@
 -- Views that say in words what the tables of lru_stats.so show in numbers.
 --
 --   mysql < lru_report.sql
---   mysql --table --execute='SELECT PRIORITY, TOPIC, ADVICE, CONFIDENCE FROM sluice.lru_report'
+--   mysql --table --execute='SELECT PRIORITY, TOPIC, ADVICE, CONFIDENCE FROM sys.lru_report'
 --
--- It makes the schema `sluice` and, in it, the views
+-- It makes, in the schema `sys`, the views
 --   lru_report   advice, the most urgent first, with the figures behind it
 --   lru_whatif   what other settings would do
 --   lru_indexes  indexes, those whose pages are read again most first
 --   lru_ages     how long pages lived, in words and as a histogram
--- and changes nothing else. Run it again after an upgrade: it replaces them.
+-- and changes nothing else. Run it again after an upgrade: it replaces them, and
+-- those of older versions, which were in a schema `sluice`.
 --
 -- Needed: the plugins INNODB_LRU_WHATIF, INNODB_LRU_INDEX_STATS and
 -- INNODB_LRU_AGE_HISTOGRAM (plugin-load-add=lru_stats.so loads them); to run
--- this file CREATE, CREATE VIEW and DROP on `sluice` and the right to set
--- sql_log_bin. The views have the rights of who reads them: PROCESS, and SELECT
--- on `sluice`.
+-- this file CREATE VIEW and DROP on `sys` and the right to set sql_log_bin. The
+-- views have the rights of who reads them: PROCESS, and SELECT on `sys`.
 --
--- The file is not written to the binary log: a replica without the plugin
--- could not create the views. To remove them:
---   SET SESSION sql_log_bin = OFF; DROP SCHEMA sluice;
+-- A server without the plugins can neither read nor create the views. So they
+-- are not written to the binary log, for a replica, and are in `sys`, which
+-- dumps of all databases leave out. To remove them:
+--   SET SESSION sql_log_bin = OFF;
+--   DROP VIEW sys.lru_report, sys.lru_whatif, sys.lru_indexes, sys.lru_ages;
 
 SET NAMES utf8mb4;
+SET @lru_report_log_bin = @@SESSION.sql_log_bin;
 SET SESSION sql_log_bin = OFF;
-CREATE SCHEMA IF NOT EXISTS sluice;
+DROP VIEW IF EXISTS sluice.lru_report, sluice.lru_whatif, sluice.lru_indexes, sluice.lru_ages;
 
 -- What-if. "Running" is the row of the settings that the server has; its figures
 -- stand beside each row by means of window functions, so that the table is read
 -- once and all rows are of the same moment.
-CREATE OR REPLACE SQL SECURITY INVOKER VIEW sluice.lru_whatif AS
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW sys.lru_whatif AS
 WITH w AS (
   SELECT POOL_SIZE, OLD_BLOCKS_PCT, OLD_BLOCKS_TIME, IS_RUNNING,
          ESTIMATED_HIT_PCT, ERROR_HIT_PCT, ESTIMATED_READS_PER_SECOND,
@@ -69,15 +72,12 @@ SELECT CASE WHEN POOL_SIZE % 1073741824 = 0
   FROM w
  ORDER BY POOL_BYTES, OLD_BLOCKS_TIME, OLD_BLOCKS_PCT;
 
--- Indexes. Names that the counting has lost (the table left the dictionary cache)
--- are taken from InnoDB's dictionary. The sums are DECIMAL before anything is
--- subtracted: PAGES_READ_AGAIN is estimated and may exceed what was read.
-CREATE OR REPLACE SQL SECURITY INVOKER VIEW sluice.lru_indexes AS
-WITH d AS (
-  SELECT i.SPACE, i.INDEX_ID, i.NAME AS INDEX_NAME, t.NAME AS TABLE_NAME
-    FROM INFORMATION_SCHEMA.INNODB_INDEXES i
-    LEFT JOIN INFORMATION_SCHEMA.INNODB_TABLES t ON t.TABLE_ID = i.TABLE_ID
-), s AS (
+-- Indexes. That of a table which is not in InnoDB's dictionary cache has no name, but
+-- a number: INNODB_INDEXES has the name, but waits for the metadata lock of every table.
+-- The sums are DECIMAL before anything is subtracted: PAGES_READ_AGAIN is estimated and
+-- may exceed what was read.
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW sys.lru_indexes AS
+WITH s AS (
   SELECT CASE WHEN x.TABLE_NAME IS NOT NULL
                 THEN CONCAT(CASE WHEN x.SCHEMA_NAME IS NULL THEN ''
                                  ELSE CONCAT(x.SCHEMA_NAME, '.') END,
@@ -85,14 +85,10 @@ WITH d AS (
                             CASE WHEN x.PARTITION_NAME IS NULL THEN ''
                                  ELSE CONCAT(', partition ', x.PARTITION_NAME) END,
                             CASE WHEN x.INDEX_NAME LIKE '(%' THEN CONCAT(' ', x.INDEX_NAME)
-                                 WHEN COALESCE(x.INDEX_NAME, d.INDEX_NAME) IS NULL
+                                 WHEN x.INDEX_NAME IS NULL
                                    THEN CONCAT(' (index ', x.INDEX_ID, ')')
-                                 ELSE CONCAT(' (', COALESCE(x.INDEX_NAME, d.INDEX_NAME), ')')
-                                 END)
+                                 ELSE CONCAT(' (', x.INDEX_NAME, ')') END)
               WHEN x.INDEX_NAME LIKE '(%' THEN x.INDEX_NAME
-              WHEN d.TABLE_NAME IS NOT NULL
-                THEN CONCAT(REPLACE(REPLACE(d.TABLE_NAME, '/', '.'), '#p#', ', partition '),
-                            ' (', COALESCE(x.INDEX_NAME, d.INDEX_NAME), ')')
               WHEN x.INDEX_NAME IS NOT NULL
                 THEN CONCAT('index ', x.INDEX_NAME, ' of tablespace ',
                             COALESCE(x.SPACE_ID, '?'))
@@ -106,8 +102,6 @@ WITH d AS (
          x.PAGES_YOUNG + x.PAGES_OLD AS IN_POOL, x.PAGES_YOUNG, x.PAGES_OLD,
          x.PAGES_DIRTY, x.BYTES_READ, x.COUNTED_SINCE, x.SPACE_ID, x.INDEX_ID
     FROM INFORMATION_SCHEMA.INNODB_LRU_INDEX_STATS x
-    LEFT JOIN d ON x.INDEX_ID = d.INDEX_ID AND x.SPACE_ID = d.SPACE
-               AND (x.INDEX_NAME IS NULL OR x.TABLE_NAME IS NULL)
 )
 SELECT NAME,
        CAST(AGAIN AS UNSIGNED) AS PAGES_READ_AGAIN,
@@ -132,7 +126,7 @@ SELECT NAME,
 -- Ages. A bucket of the histogram a row; in words where the half and nine tenths
 -- are reached, and where innodb_old_blocks_time falls. That a bucket's pages are
 -- spread evenly in it is an assumption.
-CREATE OR REPLACE SQL SECURITY INVOKER VIEW sluice.lru_ages AS
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW sys.lru_ages AS
 WITH v AS (
   SELECT MAX(VARIABLE_VALUE + 0.0) AS OLD_TIME
     FROM performance_schema.global_variables
@@ -223,7 +217,7 @@ SELECT EVENT,
 --
 -- "Gain" is at least 5 % fewer reads. It is "clear" if the error bars do not
 -- overlap. NULLs stay NULL and a row without an estimate gives no advice.
-CREATE OR REPLACE SQL SECURITY INVOKER VIEW sluice.lru_report AS
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW sys.lru_report AS
 WITH w AS (
   SELECT POOL_SIZE, OLD_BLOCKS_PCT, OLD_BLOCKS_TIME, FILLED_PCT, IS_RUNNING,
          CASE WHEN CONFIDENCE = 'NONE' THEN NULL ELSE ESTIMATED_HIT_PCT END AS HIT,
@@ -320,7 +314,7 @@ WITH w AS (
   SELECT NAME, PAGES_READ + 0.0 AS PAGES, COALESCE(PAGES_READ_AGAIN, 0) + 0.0 AS AGAIN,
          TIMES_READ_AGAIN,
          ROW_NUMBER() OVER (ORDER BY PAGES_READ_AGAIN DESC, PAGES_READ DESC, NAME) AS PLACE
-    FROM sluice.lru_indexes
+    FROM sys.lru_indexes
 ), i AS (
   -- Always one row, too.
   SELECT COUNT(*) AS N_ROWS, SUM(PAGES) AS PAGES, SUM(AGAIN) AS AGAIN,
@@ -465,3 +459,5 @@ SELECT PRIORITY, TOPIC, ADVICE, FROM_VALUE, TO_VALUE,
        CONFIDENCE
   FROM r
  ORDER BY PRIORITY, SAVED DESC, TOPIC, ADVICE;
+
+SET SESSION sql_log_bin = @lru_report_log_bin;

@@ -522,7 +522,7 @@ void Lru_simulator::follow_pool(uint64_t lru_pages, uint64_t curr_pages,
                    (full ? curr - lru : curr / 20) * std::min(size, 1.0);
     list.share = list.nominal / lru;
   }
-  /* Nobody tells of pages that go with their table. */
+  /* Events may have been lost. */
   if (full && m_in_pool > lru * m_rate * 1.1) forget_lost();
   /* What was in the pool before its pages were counted has to be gone. */
   m_follows = full && (m_all_known || m_pool_evicted >= lru) &&
@@ -532,7 +532,8 @@ void Lru_simulator::follow_pool(uint64_t lru_pages, uint64_t curr_pages,
 
 void Lru_simulator::forget(uint64_t page) {
   const auto h = hash(page);
-  if (h >= m_threshold) return;
+  if (h >= m_threshold || m_lists.empty()) return;
+  m_pool_evicted += m_weight; /* one of those that had to be gone, see above */
   const auto i = find(page, h);
   if (i == NONE) return;
   for (auto &list : m_lists) {
@@ -541,6 +542,7 @@ void Lru_simulator::forget(uint64_t page) {
     drop_from_list(list, i);
     advance_clock(list); /* InnoDB counts these, too */
   }
+  if (row(i)->page.in_pool) m_too_long = m_follows;
   note_gone(i);
   free_if_unused(i);
 }
@@ -676,6 +678,16 @@ void Lru_simulator::restart_counting(size_t config) {
   list.unproved = 0;
   list.reads.fill(0);
   list.deviation.fill(0);
+}
+
+void Lru_simulator::fade(size_t config, double factor) {
+  auto &list = m_lists[config];
+  list.began = m_events - (m_events - list.began) * factor;
+  list.sampled_reads = static_cast<uint64_t>(
+      static_cast<double>(list.sampled_reads) * factor);
+  list.unproved *= factor;
+  for (auto &group : list.reads) group *= factor;
+  for (auto &group : list.deviation) group *= factor;
 }
 
 void Lru_simulator::update_configs(std::vector<Lru_config> configs) {

@@ -168,8 +168,8 @@ class Lru_simulator {
                           nothing yet */
   void follow_pool(uint64_t lru_pages, uint64_t curr_pages, bool full);
 
-  /** A page left the pool for good, not to make room: its table was dropped,
-  for example. */
+  /** A page left the server's pool, but not to make room: its table was
+  dropped, for example. It leaves the simulated pools, too. */
   void forget(uint64_t page);
 
   /** @return how many configurations there are */
@@ -182,6 +182,11 @@ class Lru_simulator {
   /** Counts from zero, for all pools or for one; the lists stay. */
   void restart_counting();
   void restart_counting(size_t config);
+
+  /** Lets what a pool has counted fade: as if it had been less by a factor.
+  @param[in]  config  pool
+  @param[in]  factor  0 to 1 */
+  void fade(size_t config, double factor);
 
   /** Simulates other pools. A configuration that was there before keeps its
   list and its counts; others start empty, and so have another start of
@@ -196,6 +201,9 @@ class Lru_simulator {
 
   /** @return how many pages are in a list or in the server's pool */
   size_t pages() const { return m_held; }
+
+  /** @return how many it may hold */
+  size_t most_pages() const { return m_max_rows; }
 
  private:
   static constexpr uint32_t NONE = (uint32_t{1} << 28) - 1;

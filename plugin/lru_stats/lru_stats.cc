@@ -47,10 +47,10 @@ SERVICE_TYPE(log_builtins_string) *log_bs = nullptr;
 
 namespace lru_stats {
 
-/* A server without the counters has no innodb_lru_stats_interface_v3(): then
+/* A server without the counters has no innodb_lru_stats_interface_v4(): then
 the library is not even loaded, and INSTALL PLUGIN shows that name. */
 const innodb_lru_stats_interface_t *server() {
-  return innodb_lru_stats_interface_v3();
+  return innodb_lru_stats_interface_v4();
 }
 
 bool check_server() {
@@ -122,7 +122,10 @@ bool no_buffer_pool(const char *table) {
   return true;
 }
 
-bool access_denied(THD *thd) { return check_global_access(thd, PROCESS_ACL); }
+bool access_denied(THD *thd) {
+  DBUG_EXECUTE_IF("mutate_lru_privilege", return false;);
+  return check_global_access(thd, PROCESS_ACL);
+}
 
 bool store_time(THD *thd, Field *field, int64_t usec) {
   MYSQL_TIME time;
@@ -138,6 +141,7 @@ static bool reset_variable = false;
 in the tables ..._SINCE_RESET. OFF does nothing.
 @param[in]  save  the new value */
 static void update_reset(MYSQL_THD, SYS_VAR *, void *, const void *save) {
+  DBUG_EXECUTE_IF("mutate_lru_reset", return;);
   if (*static_cast<const bool *>(save)) server()->reset();
 }
 

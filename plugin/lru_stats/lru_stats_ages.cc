@@ -51,6 +51,7 @@ static ST_FIELD_INFO columns[] = {
     number_column("PAGES"),
     number_column("SAMPLES"),
     time_column("COUNTED_SINCE"),
+    number_column("EVENTS_LOST"),
     end_of_columns(),
 };
 
@@ -60,9 +61,10 @@ static ST_FIELD_INFO columns[] = {
 @param[in]      row       what to store
 @param[in]      all       true if it is of all instances
 @param[in]      since     COUNTED_SINCE
+@param[in]      lost      EVENTS_LOST
 @return true if an error was raised */
 static bool store(THD *thd, TABLE *table, const Age_row &row, bool all,
-                  int64_t since) {
+                  int64_t since, uint64_t lost) {
   Field **field = table->field;
   const bool last = row.bucket == Lru_ages::N_BUCKETS - 1;
   return store_text(*field++, events[row.interval]) ||
@@ -74,12 +76,14 @@ static bool store(THD *thd, TABLE *table, const Age_row &row, bool all,
                       static_cast<uint64_t>(row.value.pages + 0.5)) ||
          store_number(*field++, true, row.value.samples) ||
          store_time(thd, *field++, since) ||
+         store_number(*field++, true, lost) ||
          schema_table_store_record(thd, table);
 }
 
 static bool fill(THD *thd, TABLE *table) try {
   int64_t since = 0;
-  const auto rows = read_ages(since);
+  uint64_t lost = 0;
+  const auto rows = read_ages(since, lost);
 
   std::map<std::pair<unsigned, unsigned>, Age_row> totals;
   for (const auto &row : rows) {
@@ -90,10 +94,10 @@ static bool fill(THD *thd, TABLE *table) try {
     it->second.value.pages += row.value.pages;
   }
   for (const auto &total : totals) {
-    if (store(thd, table, total.second, true, since)) return true;
+    if (store(thd, table, total.second, true, since, lost)) return true;
   }
   for (const auto &row : rows) {
-    if (store(thd, table, row, false, since)) return true;
+    if (store(thd, table, row, false, since, lost)) return true;
   }
   return false;
 } catch (const std::bad_alloc &) {

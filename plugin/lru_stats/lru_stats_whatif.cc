@@ -56,6 +56,7 @@ static ST_FIELD_INFO columns[] = {
     figure_column("SAMPLING_RATE"),
     figure_column("SECONDS"),
     time_column("COUNTED_SINCE"),
+    number_column("EVENTS_LOST"),
     end_of_columns(),
 };
 
@@ -80,6 +81,7 @@ static bool fill(THD *thd, TABLE *table) try {
         store_figure(*field++, true, frame.sampling_rate) ||
         store_figure(*field++, true, row.seconds) ||
         store_time(thd, *field++, frame.since_usec) ||
+        store_number(*field++, true, frame.events_lost) ||
         schema_table_store_record(thd, table)) {
       return true;
     }

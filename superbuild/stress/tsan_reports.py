@@ -45,6 +45,8 @@ _ON_PURPOSE = {
     ("buf0lruindex.cc", "resolve"): "an index that is being created",
     # A lambda of look_through_pool() or resolve().
     ("buf0lruindex.cc", "operator"): "which part a page is in; an index that is being created",
+    # A lambda of buf_lru_trace_set().
+    ("buf0lrutrace.cc", "operator"): "which page it is, looked at again under its mutex",
     ("fil0fast.cc", "read_racy"): "an old size sends the caller the way with the mutex",
 }
 

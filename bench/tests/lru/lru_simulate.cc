@@ -50,7 +50,8 @@ enum Operation : uint32_t {
   RESTART,
   CONFIGS,
   PRINT,
-  FOLLOW
+  FOLLOW,
+  FADE
 };
 
 struct Record {
@@ -145,6 +146,11 @@ int main(int argc, char **argv) {
         break;
       case RESTART:
         simulator.restart_counting();
+        break;
+      case FADE: /* to so many thousandths */
+        for (size_t i = 0; i < simulator.size(); i++) {
+          simulator.fade(i, static_cast<double>(page) / 1000);
+        }
         break;
       case CONFIGS:
         if (next_configs == argc) return 2;

@@ -18,7 +18,7 @@ import pytest
 
 from harness import places
 
-READ, CREATE, ACCESS, FORGET, EVICT, LOWER, RESTART, CONFIGS, PRINT, FOLLOW = range(10)
+READ, CREATE, ACCESS, FORGET, EVICT, LOWER, RESTART, CONFIGS, PRINT, FOLLOW, FADE = range(11)
 ALL = 2**32
 RECORD = np.dtype([("page", "<u8"), ("ms", "<u4"), ("operation", "<u4")])
 SPACE = 7 << 32  # pages of the traces are in this tablespace, if in no other
@@ -459,20 +459,57 @@ def test_more_configurations_in_the_same_memory(run: Run) -> None:
     assert at_once["configs"][0]["reads"] == few["configs"][0]["reads"] > 0
 
 
-def served(pages: np.ndarray, curr: int, *, kept: int, per_ms: float) -> tuple[Trace, int]:
+def test_evidence_fades(run: Run) -> None:
+    """To half, then to nothing: reads and their error in the same way, and lists stay."""
+    trace = zipf(np.random.default_rng(10), 4000, 60_000)
+    parts = [control(RESTART), trace, control(PRINT), control(FADE, 500), control(PRINT)]
+    results = run(
+        np.concatenate([trace, *parts, trace, control(FADE, 0)]),
+        [Config(4000), Config(2000)],
+        threshold=ALL // 4,
+    )
+    for whole, half, none in zip(*(one["configs"] for one in results), strict=True):
+        assert whole["reads"] > 1000
+        assert half["reads"] == pytest.approx(whole["reads"] / 2)
+        assert half["variance"] == pytest.approx(whole["variance"] / 4)
+        assert half["sampled_reads"] == whole["sampled_reads"] // 2
+        assert half["filled"] == whole["filled"]
+        assert none["reads"] == none["variance"] == 0
+
+
+def served(
+    pages: np.ndarray, curr: int, *, kept: int, per_ms: float, dropped: int = 0
+) -> tuple[Trace, int]:
     """What a server does that makes `kept` free pages at once whenever it has none, and the reads
-    of its second half."""
+    of its second half. Every 5000 accesses, `dropped` pages are created that are of no other use,
+    and go with their table a little later."""
     server = Plain(Config(curr, time=1000, curr_size=curr))
     server.capacity = 2 * curr  # evicts nothing by itself
     records: list[tuple[int, int, int]] = []
     reads = 0
+    table: list[int] = []
+
+    def make_room(now: int) -> None:
+        if len(server.pages) == curr:
+            for last in server.pages[: -kept - 1 : -1]:
+                server.leave(last)
+                records.append((last, now, EVICT))
+
     for number, page in enumerate((pages.astype(np.uint64) + np.uint64(SPACE)).tolist()):
         now = 1000 + int(number / per_ms)
+        if dropped and number % 5000 == 2000:
+            table = [2 * SPACE + number * 1000 + i for i in range(dropped)]
+            for new in table:
+                make_room(now)
+                server.event(CREATE, new, now)
+                records.append((new, now, CREATE))
+        if dropped and number % 5000 == 2500:
+            for old in table:
+                if old in server.access_time:
+                    server.leave(old)
+                    records.append((old, now, FORGET))
         if page not in server.access_time:
-            if len(server.pages) == curr:
-                for last in server.pages[: -kept - 1 : -1]:
-                    server.leave(last)
-                    records.append((last, now, EVICT))
+            make_room(now)
             records.append((page, now, READ))
             reads += number >= len(pages) // 2
         server.event(ACCESS, page, now)
@@ -500,4 +537,20 @@ def test_a_list_is_as_long_as_the_servers(run: Run, several: int) -> None:
     error, without = (abs(one["configs"][0]["reads"] / reads - 1) for one in (follows, constant))
     print(f"reads {reads}, error {error:.4f}, of a constant length {without:.4f}")
     assert error < (0.01 if several == 1 else 0.05)
+    assert without > 0.1
+
+
+@pytest.mark.parametrize("several", [1, 4])
+def test_pages_that_go_with_their_table(run: Run, several: int) -> None:
+    """Whoever is not told of them takes the server's list for longer than it is."""
+    curr, kept = 2000, 250
+    rng = np.random.default_rng(11)
+    pages = zipfian(rng, 5 * curr, 150_000, 0.8)
+    trace, reads = served(pages, curr, kept=kept, per_ms=20, dropped=300)
+    config = [Config(curr, curr_size=curr)]
+    (told,) = run(trace, config, threshold=ALL // several)
+    (untold,) = run(trace[trace["operation"] != FORGET], config, threshold=ALL // several)
+    error, without = (abs(one["configs"][0]["reads"] / reads - 1) for one in (told, untold))
+    print(f"reads {reads}, error {error:.4f}, untold {without:.4f}")
+    assert error < (0.02 if several == 1 else 0.06)
     assert without > 0.1

@@ -54,15 +54,19 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "fil0fil.h"
 #include "fsp0fsp.h"
 #include "my_dbug.h"
+#include "my_sys.h"
 #include "my_systime.h"
 
 std::atomic<bool> buf_lru_index_on{false};
 
 namespace {
 
-/** Places; number 0 is none. With its buckets a place has 128 bytes, all
-together 2 MiB. */
+/** Places; number 0 is none. */
 constexpr uint16_t N_INDEXES = 16384;
+
+/** Buffer pool instances that count apart, so that threads of different
+instances do not write to the same cache line. More share their counters. */
+constexpr uint32_t MOST_SHARDS = 8;
 
 /** Buckets of the hash table: never more than half full. */
 constexpr uint32_t N_BUCKETS = 2 * N_INDEXES;
@@ -112,12 +116,18 @@ enum class State : uint8_t { free, used, retired };
 
 constexpr auto N_COUNTERS = static_cast<size_t>(Lru_index_counter::N);
 
-/** One page's evictions and another's reads of the same index are often counted
-by different threads, but a place to itself on a cache line is enough. */
-struct alignas(ut::INNODB_CACHE_LINE_SIZE) Place {
+/** What the hooks count for one index in one instance, or in those that share.
+A cache line; 1 MiB for all places. */
+struct alignas(ut::INNODB_CACHE_LINE_SIZE) Counters {
+  std::array<std::atomic<uint64_t>, N_COUNTERS> n{};
+};
+
+struct Place {
   std::atomic<uint64_t> space{NO_SPACE};
   std::atomic<uint64_t> index{NO_INDEX};
-  std::array<std::atomic<uint64_t>, N_COUNTERS> counters{};
+
+  /** Counted by the plugin. */
+  std::atomic<uint64_t> read_again{0};
 
   /** Protected by table_mutex. */
   State state{State::free};
@@ -126,15 +136,40 @@ struct alignas(ut::INNODB_CACHE_LINE_SIZE) Place {
     return {space.load(std::memory_order_relaxed),
             index.load(std::memory_order_relaxed)};
   }
-
-  bool counted() const {
-    return std::any_of(counters.begin(), counters.end(), [](const auto &c) {
-      return c.load(std::memory_order_relaxed) != 0;
-    });
-  }
 };
 
 struct Table {
+  explicit Table(uint32_t n) : n_shards(n), counters(new Shard[n]) {}
+
+  /** @return a counter of a place, all instances added up */
+  uint64_t sum(uint16_t number, Lru_index_counter counter) const {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n_shards; ++i) {
+      sum += counters[i][number].n[static_cast<size_t>(counter)].load(
+          std::memory_order_relaxed);
+    }
+    return sum;
+  }
+
+  /** @return true if anything was counted for a place */
+  bool counted(uint16_t number) const {
+    if (number >= N_FIXED && places[number].key().space == NO_SPACE) {
+      return false; /* never used */
+    }
+    if (places[number].read_again.load(std::memory_order_relaxed) != 0) {
+      return true;
+    }
+    for (size_t c = 0; c < N_COUNTERS; ++c) {
+      if (sum(number, static_cast<Lru_index_counter>(c)) != 0) return true;
+    }
+    return false;
+  }
+
+  /** Counters of all places. */
+  using Shard = std::array<Counters, N_INDEXES>;
+  const uint32_t n_shards;
+  const std::unique_ptr<Shard[]> counters;
+
   std::array<Place, N_INDEXES> places;
 
   /** Numbers of places: 0 where there never was one, N_INDEXES where there is
@@ -321,14 +356,33 @@ struct Gauges {
   uint64_t pages() const { return young + old; }
 };
 
-/** Counts the pages of each place. The caller holds reader_mutex.
+/** Counts the pages of each place. The caller holds reader_mutex. Pages whose
+index is known, nearly all, are only glanced at: one that is replaced meanwhile
+is counted as what it was or what it becomes.
 @param[out]  gauges  by number, N_INDEXES of them */
 void look_through_pool(std::vector<Gauges> &gauges) {
-  buf_lru_walk([&](buf_page_t &page) {
-    auto &g = gauges[buf_lru_index_of(&page, false)];
+  const auto count = [&gauges](const buf_page_t &page, uint16_t number) {
+    auto &g = gauges[number];
     ++(page.old ? g.old : g.young);
     if (page.is_dirty()) ++g.dirty;
-  });
+  };
+  size_t latched = 0;
+  buf_lru_walk(
+      [&](const buf_page_t &page) {
+        const auto number = page.lru_history.index();
+        if (number == 0 || number == Buf_lru_history::NEW ||
+            DBUG_EVALUATE_IF("mutate_lru_latches_pages", true, false)) {
+          return true;
+        }
+        count(page, number);
+        return false;
+      },
+      [&](const buf_page_t &page) {
+        count(page, buf_lru_index_of(&page, false));
+        ++latched;
+      });
+  DBUG_EXECUTE_IF("lru_index_says_latched",
+                  ib::info() << "lru_stats latched " << latched << " pages";);
 }
 
 struct Names {
@@ -351,19 +405,10 @@ void split(const char *name, Names &names) {
   if (!sub.empty()) names.partition += "/" + sub;
 }
 
-/** Takes the names from where a tablespace has its file.
-@param[in]   space  its id
-@param[out]  names  untouched if it is shared by tables, or gone */
-void split_path(space_id_t space, Names &names) {
-  const auto flags = fil_space_get_flags(space);
-  if (flags == UINT32_UNDEFINED || FSP_FLAGS_GET_SHARED(flags)) return;
+using Names_by_key = std::unordered_map<Key, Names, Key_hash>;
 
-  /* A copy, so DDL may rename or drop the tablespace at any time. */
-  char *copy = fil_space_get_first_path(space);
-  if (copy == nullptr) return;
-  std::string path{copy};
-  ut::free(copy);
-
+/** Splits a path, "./db/t#p#p0.ibd". */
+void split_path(std::string path, Names &names) {
   const auto suffix = path.rfind('.');
   const auto file = path.find_last_of("/\\");
   if (suffix == std::string::npos || file == std::string::npos || file == 0 ||
@@ -377,18 +422,49 @@ void split_path(space_id_t space, Names &names) {
   split(path.c_str(), names);
 }
 
-using Names_by_key = std::unordered_map<Key, Names, Key_hash>;
+/** Copies the paths of tablespaces that have one table. Nobody here has a
+metadata lock, so DDL may create, rename or drop a tablespace at any time. That
+rules out fil_space_get_flags() and fil_space_get_first_path(): both load the
+tablespace, and assert that it has a file, which in the middle of an import it
+has not. Who iterates over the files that there are, under the mutex of their
+shard, meets no tablespace without one, and opens none.
+@param[in,out]  paths  by tablespace; those of others stay empty
+@return false if there is no memory */
+bool copy_paths(std::unordered_map<space_id_t, std::string> &paths) {
+  const auto copy = [&paths](fil_node_t *file) {
+    const auto it = paths.find(file->space->id);
+    if (it == paths.end() || !it->second.empty() ||
+        FSP_FLAGS_GET_SHARED(file->space->flags)) {
+      return DB_SUCCESS;
+    }
+    try {
+      it->second = file->name;
+    } catch (const std::bad_alloc &) {
+      /* Not to pass through a frame that holds a mutex. */
+      return DB_OUT_OF_MEMORY;
+    }
+    return DB_SUCCESS;
+  };
+  return Fil_iterator::for_each_file(copy) == DB_SUCCESS;
+}
 
 /** Looks names up. For a table that is not in the dictionary cache, the name of
 its file tells what it is called, but not its index.
 @param[in,out]  names  keys to look up */
 void resolve(Names_by_key &names) {
+  /* Copied first, taken apart when nobody has to wait for it. */
+  struct Found {
+    Names *names;
+    std::string table;
+    std::string index;
+  };
+  std::vector<Found> found;
+  found.reserve(names.size());
   const auto note = [&](const dict_table_t *t) {
     for (const auto *index : t->indexes) {
       const auto it = names.find({index->space, index->id});
       if (it == names.end()) continue;
-      split(t->name.m_name, it->second);
-      it->second.index = index->name();
+      found.push_back({&it->second, t->name.m_name, index->name()});
     }
   };
 
@@ -397,11 +473,29 @@ void resolve(Names_by_key &names) {
     for (const auto *t : dict_sys->table_LRU) note(t);
     for (const auto *t : dict_sys->table_non_LRU) note(t);
   }
+  for (auto &f : found) {
+    split(f.table.c_str(), *f.names);
+    f.names->index = std::move(f.index);
+  }
+
+  std::unordered_map<space_id_t, std::string> paths;
+  for (const auto &entry : names) {
+    if (entry.second.table.empty()) {
+      paths[static_cast<space_id_t>(entry.first.space)];
+    }
+  }
+  if (paths.empty()) return;
+
+  DEBUG_SYNC_C("lru_index_asks_for_paths");
+  DBUG_EXECUTE_IF("mutate_lru_loads_spaces", {
+    for (const auto &entry : paths) (void)fil_space_get_flags(entry.first);
+  });
+  if (!copy_paths(paths)) throw std::bad_alloc();
 
   for (auto &entry : names) {
-    if (entry.second.table.empty()) {
-      split_path(static_cast<space_id_t>(entry.first.space), entry.second);
-    }
+    if (!entry.second.table.empty()) continue;
+    split_path(paths[static_cast<space_id_t>(entry.first.space)],
+               entry.second);
   }
 }
 
@@ -436,20 +530,24 @@ uint16_t buf_lru_index_of_read(const buf_page_t *bpage) {
   return number;
 }
 
-void buf_lru_index_count(uint16_t index, Lru_index_counter counter,
-                         uint64_t n) {
+void buf_lru_index_count(uint16_t index, uint32_t pool_id,
+                         Lru_index_counter counter, uint64_t n) {
   if (index == 0 || index >= N_INDEXES) return;
   if (const auto t = table.load(std::memory_order_acquire)) {
-    t->places[index].counters[static_cast<size_t>(counter)].fetch_add(
-        n, std::memory_order_relaxed);
+    t->counters[pool_id % t->n_shards][index]
+        .n[static_cast<size_t>(counter)]
+        .fetch_add(n, std::memory_order_relaxed);
   }
 }
 
 void buf_lru_index_reread(uint16_t index, uint64_t n) {
-  buf_lru_index_count(index, Lru_index_counter::read_again, n);
+  if (index == 0 || index >= N_INDEXES) return;
+  if (const auto t = table.load(std::memory_order_acquire)) {
+    t->places[index].read_again.fetch_add(n, std::memory_order_relaxed);
+  }
 }
 
-bool buf_lru_index_set(bool on) {
+bool buf_lru_index_set(bool on) try {
   const std::lock_guard<std::mutex> guard(reader_mutex);
 
   if (!on) {
@@ -459,17 +557,25 @@ bool buf_lru_index_set(bool on) {
 
   auto t = table.load(std::memory_order_relaxed);
   if (t == nullptr) {
-    t = new (std::nothrow) Table;
-    if (t == nullptr) return false;
+    /* The number of instances does not change any more. */
+    t = new Table(std::clamp(static_cast<uint32_t>(srv_buf_pool_instances), 1U,
+                             MOST_SHARDS));
     table.store(t, std::memory_order_release);
   } else {
-    for (auto &place : t->places) {
-      for (auto &c : place.counters) c.store(0, std::memory_order_relaxed);
+    for (uint16_t number = 0; number < N_INDEXES; ++number) {
+      for (uint32_t i = 0; i < t->n_shards; ++i) {
+        for (auto &c : t->counters[i][number].n) {
+          c.store(0, std::memory_order_relaxed);
+        }
+      }
+      t->places[number].read_again.store(0, std::memory_order_relaxed);
     }
   }
   since = static_cast<int64_t>(my_micro_time());
   buf_lru_index_on.store(true, std::memory_order_relaxed);
   return true;
+} catch (const std::bad_alloc &) {
+  return false;
 }
 
 bool buf_lru_index_read(bool (*row)(void *context,
@@ -492,11 +598,10 @@ bool buf_lru_index_read(bool (*row)(void *context,
     for (uint16_t number = 1; number < N_INDEXES; ++number) {
       const auto &place = t->places[number];
       const auto &g = gauges[number];
-      if (g.pages() == 0 && !place.counted()) continue;
+      if (g.pages() == 0 && !t->counted(number)) continue;
 
-      const auto get = [&](Lru_index_counter c) {
-        return place.counters[static_cast<size_t>(c)].load(
-            std::memory_order_relaxed);
+      const auto get = [t, number](Lru_index_counter c) {
+        return t->sum(number, c);
       };
       innodb_lru_index_t r{};
       r.space_id = place.space.load(std::memory_order_relaxed);
@@ -514,7 +619,7 @@ bool buf_lru_index_read(bool (*row)(void *context,
       r.evicted_old = get(Lru_index_counter::evicted_old);
       r.evicted_young = get(Lru_index_counter::evicted_young);
       r.read_bytes = get(Lru_index_counter::read_bytes);
-      r.read_again = get(Lru_index_counter::read_again);
+      r.read_again = place.read_again.load(std::memory_order_relaxed);
       rows.push_back(r);
       if (number >= N_FIXED) names[{r.space_id, r.index_id}];
     }
@@ -584,11 +689,17 @@ void buf_lru_index_reclaim() try {
       in_vain = 0;
     } else if (place.state == State::retired) {
       --t->retired;
-      for (size_t c = 0; c < N_COUNTERS; ++c) {
-        t->places[OTHER].counters[c].fetch_add(
-            place.counters[c].exchange(0, std::memory_order_relaxed),
-            std::memory_order_relaxed);
+      for (uint32_t i = 0; i < t->n_shards; ++i) {
+        auto &shard = t->counters[i];
+        for (size_t c = 0; c < N_COUNTERS; ++c) {
+          shard[OTHER].n[c].fetch_add(
+              shard[number].n[c].exchange(0, std::memory_order_relaxed),
+              std::memory_order_relaxed);
+        }
       }
+      t->places[OTHER].read_again.fetch_add(
+          place.read_again.exchange(0, std::memory_order_relaxed),
+          std::memory_order_relaxed);
       place.state = State::free;
       --t->places_used;
     }

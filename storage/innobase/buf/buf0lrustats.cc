@@ -41,6 +41,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "buf0lrucount.h"
 #include "buf0lruindex.h"
 #include "buf0lrutrace.h"
+#include "my_dbug.h"
 #include "my_systime.h"
 #include "sql/mysqld.h"
 #include "srv0shutdown.h"
@@ -62,9 +63,10 @@ namespace {
 using Counter_t = std::atomic<uint64_t>;
 
 /** What the hooks count for one buffer pool instance. Two instances share no
-cache line. The names are those of innodb_lru_stats_t. */
+cache line, nor do what threads count that hold the LRU list mutex and what
+others count beside them. The names are those of innodb_lru_stats_t. */
 struct alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_counters {
-  Counter_t not_made_young_first;
+  /* By threads that hold the LRU list mutex. */
   Counter_t young_to_head;
   Counter_t young_to_old;
   Counter_t evicted_old;
@@ -72,7 +74,15 @@ struct alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_counters {
   Counter_t evicted_old_accessed_once;
   Counter_t evicted_young;
   Counter_t ra_evicted;
-  Counter_t flushed_cleaner;
+
+  /** What uncounted_accesses() was when freed_page_clock left 0. */
+  Counter_t accesses_at_first_removal;
+
+  /* By threads that have only fixed a page. */
+  alignas(ut::INNODB_CACHE_LINE_SIZE) Counter_t not_made_young_first;
+
+  /* By threads that make free pages, or need one. */
+  alignas(ut::INNODB_CACHE_LINE_SIZE) Counter_t flushed_cleaner;
   Counter_t flushed_user;
   Counter_t user_scans;
   Counter_t user_scanned;
@@ -83,9 +93,6 @@ struct alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_counters {
   /** Longest wait since the last reset. A maximum cannot be had by subtraction,
   so there are two. */
   Counter_t free_wait_max_usec_since_reset;
-
-  /** What uncounted_accesses() was when freed_page_clock left 0. */
-  Counter_t accesses_at_first_removal;
 };
 
 /** Indexed by buf_pool_index(). Static: counting starts with the server, and
@@ -139,6 +146,15 @@ static_assert(sizeof(innodb_lru_stats_t) ==
 the eviction that follows from those after a DDL's writes: both are of type
 BUF_FLUSH_SINGLE_PAGE, and are completed by the thread that started them. */
 thread_local bool flushing_for_free_page = false;
+
+/** Set while this thread evicts a page, to tell that page from others that
+leave the list: what the trace says of it, and ends with it. */
+struct Evicting {
+  bool page{false};
+  /** Number of its index, 0 if indexes are not counted. */
+  uint16_t index{0};
+};
+thread_local Evicting evicting;
 
 Lru_counters &counters_of(const buf_pool_t *buf_pool) {
   return counters[buf_pool_index(buf_pool)];
@@ -305,12 +321,12 @@ class Eviction {
                    std::chrono::steady_clock::time_point{}),
         m_was_young(bpage->lru_history.was_young()),
         m_accessed_again(bpage->lru_history.accessed_again()),
-        m_sampled(bpage->lru_history.sampled()),
         m_pool_id(bpage->buf_pool_index),
-        m_page(buf_lru_trace_page(bpage->id)),
         m_index(buf_lru_index_on.load(std::memory_order_relaxed)
                     ? buf_lru_index_of(bpage, false)
-                    : 0) {}
+                    : 0) {
+    evicting = {true, m_index};
+  }
 
   /** Counts it. In the reverse order of read_since_start(). */
   void count() const {
@@ -327,13 +343,12 @@ class Eviction {
     }
     if (!m_accessed) add(m_counters.ra_evicted);
 
-    buf_lru_index_count(m_index, m_old ? Lru_index_counter::evicted_old
-                                       : Lru_index_counter::evicted_young);
+    buf_lru_index_count(m_index, m_pool_id,
+                        m_old ? Lru_index_counter::evicted_old
+                              : Lru_index_counter::evicted_young);
     if (!m_accessed) {
-      buf_lru_index_count(m_index, Lru_index_counter::evicted_untouched);
-    }
-    if (m_sampled && buf_lru_trace_takes(m_page)) {
-      buf_lru_trace(INNODB_LRU_EVENT_EVICT, m_page, m_pool_id, m_index);
+      buf_lru_index_count(m_index, m_pool_id,
+                          Lru_index_counter::evicted_untouched);
     }
   }
 
@@ -343,15 +358,13 @@ class Eviction {
   const bool m_accessed;
   const bool m_was_young;
   const bool m_accessed_again;
-  const bool m_sampled;
   const uint32_t m_pool_id;
-  const uint64_t m_page;
   const uint16_t m_index;
 };
 
 }  // namespace
 
-const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v3() {
+const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v4() {
   static const innodb_lru_stats_interface_t functions = {
       INNODB_LRU_STATS_VERSION, sizeof(innodb_lru_stats_t),
       lru_stats_instances,      lru_stats_read,
@@ -362,8 +375,13 @@ const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v3() {
   return &functions;
 }
 
+/* Each hook can be left out, to see that a test notices: the keywords are those
+of the file `mutations` of the suite lru_stats. */
+#define LEFT_OUT(NAME) DBUG_EVALUATE_IF("mutate_lru_" NAME, true, false)
+
 void buf_lru_hook_added(buf_page_t *bpage, bool old) {
   ut_ad(mutex_own(&buf_pool_from_bpage(bpage)->LRU_list_mutex));
+  if (LEFT_OUT("added")) return;
 
   if (!old) bpage->lru_history.set_index(Buf_lru_history::NEW);
   if (!buf_lru_trace_on()) return;
@@ -377,11 +395,14 @@ void buf_lru_hook_added(buf_page_t *bpage, bool old) {
 
 void buf_lru_hook_reused(const buf_page_t *bpage) {
   ut_ad(mutex_own(&buf_pool_from_bpage(bpage)->LRU_list_mutex));
+  if (LEFT_OUT("reused")) return;
 
   bpage->lru_history.set_index(Buf_lru_history::NEW);
 }
 
 void buf_lru_hook_accessed(const buf_page_t *bpage) {
+  if (LEFT_OUT("accessed")) return;
+
   const auto page = buf_lru_trace_page(bpage->id);
   if (!buf_lru_trace_takes(page)) {
     /* The threshold was lowered since. */
@@ -400,13 +421,15 @@ void buf_lru_hook_accessed(const buf_page_t *bpage) {
 }
 
 void buf_lru_hook_read(const buf_page_t *bpage, bool ahead) {
+  if (LEFT_OUT("read")) return;
   if (!buf_lru_index_on.load(std::memory_order_relaxed)) return;
 
   const auto index = buf_lru_index_of_read(bpage);
-  buf_lru_index_count(index, Lru_index_counter::read);
-  buf_lru_index_count(index, Lru_index_counter::read_bytes,
+  const auto pool_id = bpage->buf_pool_index;
+  buf_lru_index_count(index, pool_id, Lru_index_counter::read);
+  buf_lru_index_count(index, pool_id, Lru_index_counter::read_bytes,
                       bpage->size.physical());
-  if (ahead) buf_lru_index_count(index, Lru_index_counter::read_ahead);
+  if (ahead) buf_lru_index_count(index, pool_id, Lru_index_counter::read_ahead);
 
   /* Who sees the page without BUF_IO_READ, see buf_lru_index_of(), sees what
   was read. */
@@ -414,17 +437,19 @@ void buf_lru_hook_read(const buf_page_t *bpage, bool ahead) {
 }
 
 void buf_lru_hook_not_made_young(const buf_page_t *bpage) {
+  if (LEFT_OUT("not_made_young")) return;
   if (bpage->lru_history.note_access()) {
     add(counters_of(buf_pool_from_bpage(bpage)).not_made_young_first);
   }
   if (buf_lru_index_on.load(std::memory_order_relaxed)) {
-    buf_lru_index_count(buf_lru_index_of(bpage, true),
+    buf_lru_index_count(buf_lru_index_of(bpage, true), bpage->buf_pool_index,
                         Lru_index_counter::not_made_young);
   }
 }
 
 void buf_lru_hook_make_young(buf_page_t *bpage) {
   ut_ad(mutex_own(&buf_pool_from_bpage(bpage)->LRU_list_mutex));
+  if (LEFT_OUT("make_young")) return;
 
   if (!bpage->old) {
     add(counters_of(buf_pool_from_bpage(bpage)).young_to_head);
@@ -433,7 +458,7 @@ void buf_lru_hook_make_young(buf_page_t *bpage) {
   bpage->lru_history.note_young();
 
   if (buf_lru_index_on.load(std::memory_order_relaxed)) {
-    buf_lru_index_count(buf_lru_index_of(bpage, true),
+    buf_lru_index_count(buf_lru_index_of(bpage, true), bpage->buf_pool_index,
                         Lru_index_counter::made_young);
   }
   const auto page = buf_lru_trace_page(bpage->id);
@@ -444,19 +469,42 @@ void buf_lru_hook_make_young(buf_page_t *bpage) {
 
 void buf_lru_hook_young_to_old(buf_page_t *bpage) {
   ut_ad(mutex_own(&buf_pool_from_bpage(bpage)->LRU_list_mutex));
+  if (LEFT_OUT("young_to_old")) return;
 
   bpage->lru_history.note_young();
   add(counters_of(buf_pool_from_bpage(bpage)).young_to_old);
 }
 
-void buf_lru_hook_first_removal(const buf_pool_t *buf_pool) {
+void buf_lru_hook_removed(const buf_page_t *bpage, bool zip) {
+  const auto buf_pool = buf_pool_from_bpage(bpage);
   ut_ad(mutex_own(&buf_pool->LRU_list_mutex));
 
-  set(counters_of(buf_pool).accesses_at_first_removal,
-      uncounted_accesses(buf_pool));
+  /* What evicts a page says so right before. */
+  const auto evicted = evicting;
+  evicting = {};
+
+  if (buf_pool->freed_page_clock == 1 && !LEFT_OUT("first_removal")) {
+    /* From now on InnoDB looks at the place of a page in the list. */
+    set(counters_of(buf_pool).accesses_at_first_removal,
+        uncounted_accesses(buf_pool));
+  }
+  if (LEFT_OUT("gone") && !evicted.page) return;
+
+  const bool stays = !zip && bpage->zip.data != nullptr &&
+                     buf_page_get_state(bpage) == BUF_BLOCK_FILE_PAGE;
+  if (stays || !bpage->lru_history.sampled()) return;
+
+  /* A page of a dropped or truncated tablespace comes here when somebody comes
+  across it in the pool: until then it takes up room like any other. */
+  const auto page = buf_lru_trace_page(bpage->id);
+  if (buf_lru_trace_takes(page)) {
+    buf_lru_trace(evicted.page ? INNODB_LRU_EVENT_EVICT : INNODB_LRU_EVENT_GONE,
+                  page, bpage->buf_pool_index, evicted.index);
+  }
 }
 
 void buf_lru_hook_invalidated(const buf_pool_t *buf_pool) {
+  if (LEFT_OUT("invalidated")) return;
   auto &c = counters_of(buf_pool);
   for (auto counter :
        {&c.not_made_young_first, &c.young_to_head, &c.young_to_old,
@@ -470,18 +518,25 @@ void buf_lru_hook_invalidated(const buf_pool_t *buf_pool) {
 }
 
 bool buf_lru_hook_evict(buf_page_t *bpage) {
+  if (LEFT_OUT("evict")) return buf_LRU_free_page(bpage, true);
   const Eviction eviction(bpage);
-  if (!buf_LRU_free_page(bpage, true)) return false;
+  if (!buf_LRU_free_page(bpage, true)) {
+    evicting = {};
+    return false;
+  }
   eviction.count();
   return true;
 }
 
-void buf_lru_hook_evicting(const buf_page_t *bpage) { Eviction(bpage).count(); }
+void buf_lru_hook_evicting(const buf_page_t *bpage) {
+  if (LEFT_OUT("evicting")) return;
+  Eviction(bpage).count();
+}
 
 bool buf_lru_hook_free_written(buf_page_t *bpage, bool by_lru_batch) {
-  return by_lru_batch || flushing_for_free_page
-             ? buf_lru_hook_evict(bpage)
-             : buf_LRU_free_page(bpage, true);
+  const bool evicts = by_lru_batch || flushing_for_free_page;
+  return evicts && !LEFT_OUT("free_written") ? buf_lru_hook_evict(bpage)
+                                             : buf_LRU_free_page(bpage, true);
 }
 
 bool buf_lru_hook_flush_user(buf_pool_t *buf_pool, buf_page_t *bpage) {
@@ -490,21 +545,26 @@ bool buf_lru_hook_flush_user(buf_pool_t *buf_pool, buf_page_t *bpage) {
       buf_flush_page(buf_pool, bpage, BUF_FLUSH_SINGLE_PAGE, true);
   flushing_for_free_page = false;
 
-  if (flushed) add(counters_of(buf_pool).flushed_user);
+  if (flushed && !LEFT_OUT("flush_user")) {
+    add(counters_of(buf_pool).flushed_user);
+  }
   return flushed;
 }
 
 void buf_lru_hook_flushed_cleaner(const buf_pool_t *buf_pool, size_t n) {
+  if (LEFT_OUT("flushed_cleaner")) return;
   if (n > 0) add(counters_of(buf_pool).flushed_cleaner, n);
 }
 
 void buf_lru_hook_user_scan(const buf_pool_t *buf_pool, size_t n) {
+  if (LEFT_OUT("user_scan")) return;
   auto &c = counters_of(buf_pool);
   add(c.user_scans);
   if (n > 0) add(c.user_scanned, n);
 }
 
 void buf_lru_hook_waited(const buf_pool_t *buf_pool, uint64_t usec) {
+  if (LEFT_OUT("waited")) return;
   auto &c = counters_of(buf_pool);
   add(c.free_waits);
   add(c.free_wait_usec, usec);

@@ -206,10 +206,11 @@ bool buf_lru_trace_set(uint64_t threshold) {
   /* Pages above a lower threshold lose their mark at their next access: also
   those that are marked here while another thread lowers it. */
   if (threshold > before) {
-    buf_lru_walk([](buf_page_t &page) {
-      if (buf_lru_trace_takes(buf_lru_trace_page(page.id))) {
-        page.lru_history.set_sampled(true);
-      }
+    const auto takes = [](const buf_page_t &page) {
+      return buf_lru_trace_takes(buf_lru_trace_page(page.id));
+    };
+    buf_lru_walk(takes, [&takes](buf_page_t &page) {
+      if (takes(page)) page.lru_history.set_sampled(true);
     });
   }
   return true;

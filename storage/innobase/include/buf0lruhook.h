@@ -156,10 +156,12 @@ void buf_lru_hook_make_young(buf_page_t *bpage);
 @param[in]  bpage  page; the caller holds the LRU list mutex */
 void buf_lru_hook_young_to_old(buf_page_t *bpage);
 
-/** To be called when freed_page_clock leaves 0, and InnoDB starts to look at
-the place of a page in the list.
-@param[in]  buf_pool  instance; the caller holds the LRU list mutex */
-void buf_lru_hook_first_removal(const buf_pool_t *buf_pool);
+/** Notes a page that has just been taken out of the list. The one place where
+pages leave it: evicted, freed with their table or BLOB, given up by DDL, failed
+to be read.
+@param[in]  bpage  page; the caller holds the LRU list mutex and its mutex
+@param[in]  zip    false if the compressed copy of an uncompressed page stays */
+void buf_lru_hook_removed(const buf_page_t *bpage, bool zip);
 
 /** To be called where upstream zeroes its own statistics: at startup, when the
 pages that recovery has read are thrown out and before any session can have

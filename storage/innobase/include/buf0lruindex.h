@@ -33,7 +33,7 @@ class buf_page_t;
 /** True while there is anything to count. */
 extern std::atomic<bool> buf_lru_index_on;
 
-/** What is counted; see innodb_lru_index_t. */
+/** What the hooks count; see innodb_lru_index_t. */
 enum class Lru_index_counter : unsigned {
   read,
   read_ahead,
@@ -43,7 +43,6 @@ enum class Lru_index_counter : unsigned {
   evicted_young,
   evicted_untouched,
   read_bytes,
-  read_again,
   N
 };
 
@@ -65,10 +64,11 @@ uint16_t buf_lru_index_of_read(const buf_page_t *bpage);
 
 /** Counts. Nothing to do with an index number of 0.
 @param[in]  index    number of an index
+@param[in]  pool_id  buffer pool instance of the page
 @param[in]  counter  what is counted
 @param[in]  n        how many */
-void buf_lru_index_count(uint16_t index, Lru_index_counter counter,
-                         uint64_t n = 1);
+void buf_lru_index_count(uint16_t index, uint32_t pool_id,
+                         Lru_index_counter counter, uint64_t n = 1);
 
 /** innodb_lru_stats_interface_t::count_indexes */
 bool buf_lru_index_set(bool on);

@@ -24,7 +24,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
  This header is self-contained on purpose. The plugin includes nothing else of
  InnoDB, so it does not depend on the flags InnoDB was compiled with. Whoever
  changes anything in here must raise INNODB_LRU_STATS_VERSION and the number in
- the name of innodb_lru_stats_interface_v3(): a plugin of another version then
+ the name of innodb_lru_stats_interface_v4(): a plugin of another version then
  fails to load with the name of the function it misses. */
 
 #ifndef buf0lrustats_h
@@ -33,7 +33,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <cstdint>
 
 /** Version of everything in this header. */
-constexpr uint32_t INNODB_LRU_STATS_VERSION = 3;
+constexpr uint32_t INNODB_LRU_STATS_VERSION = 4;
 
 /** State and counters of one buffer pool instance.
 
@@ -154,7 +154,10 @@ enum innodb_lru_event_kind_t : uint8_t {
   /** It was moved from the old part to the head. */
   INNODB_LRU_EVENT_MADE_YOUNG = 3,
   /** It was evicted. */
-  INNODB_LRU_EVENT_EVICT = 4
+  INNODB_LRU_EVENT_EVICT = 4,
+  /** It left the pool, but not to make room: its table was dropped, truncated,
+  rebuilt or discarded, its BLOB freed, or DDL gave it up. */
+  INNODB_LRU_EVENT_GONE = 5
 };
 
 /** An event. The events of one thread come in their order; those of two threads
@@ -274,7 +277,8 @@ struct innodb_lru_stats_interface_t {
 
   /** Sets which pages are traced; 0, to begin with, is none. When it is raised,
   the pages in the pool are looked through: for each instance its chunks_mutex
-  is held, which resizing takes, and each page's mutex for a moment.
+  is held, which resizing takes, and for a moment the mutex of each page that
+  comes to be traced.
   @param[in]  threshold  0 to 2^32
   @return false if there is no memory for the events */
   bool (*set_trace)(uint64_t threshold);
@@ -299,9 +303,12 @@ struct innodb_lru_stats_interface_t {
   void (*count_index_reread)(uint16_t index, uint64_t n);
 
   /** Reads all indexes that have pages in the pool or anything counted. Looks
-  through the pool as set_trace() does, then holds the mutex of the dictionary
-  cache while it takes the names from there: a table that DDL changes meanwhile
-  has its old or its new name, or none.
+  through the pool, holding the chunks_mutex of one instance at a time, and the
+  mutexes of pages whose index is not known yet. Then holds the mutex of the
+  dictionary cache while it copies names from there, and those of the shards of
+  the tablespace cache, one at a time, for tables that are not there. Waits for
+  no metadata lock: a table that DDL changes meanwhile has its old or its new
+  name, or none.
   @param[in]   row         called for each, with no latch held; true ends it
   @param[in]   context     its first argument
   @param[out]  since_usec  what was counted from: microseconds since 1970 UTC
@@ -312,13 +319,13 @@ struct innodb_lru_stats_interface_t {
 
   /** Gives the room of indexes that have gone to others, when little is left;
   what they counted goes to "(other)". To be called every few seconds. Looks
-  through the pool as set_trace() does, if it does anything. */
+  through the pool as read_indexes() does, if it does anything. */
   void (*reclaim_indexes)();
 };
 
 extern "C" {
 /** @return the interface; never nullptr */
-const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v3();
+const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v4();
 }
 
 #endif /* buf0lrustats_h */

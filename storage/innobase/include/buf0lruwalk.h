@@ -31,11 +31,15 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 /** Calls a function for each page of the buffer pool that has an uncompressed
 frame. Holds the chunks_mutex of one instance at a time, so no resize takes a
-page's descriptor away, and the mutex of one page at a time, so the page does
-not become another one.
-@param[in]  visit  called with buf_page_t &; takes no latch */
-template <typename Visit>
-void buf_lru_walk(Visit &&visit) {
+page's descriptor away. Takes the mutex of a page only where that is asked for:
+then it does not become another page.
+@param[in]  glance  called with const buf_page_t & and no latch held: the page
+may become another one, or none, at any time; returns true if visit is to be
+called, too
+@param[in]  visit   called with buf_page_t & whose mutex is held; takes no latch
+*/
+template <typename Glance, typename Visit>
+void buf_lru_walk(Glance &&glance, Visit &&visit) {
   if (buf_pool_ptr == nullptr ||
       srv_shutdown_state.load() >= SRV_SHUTDOWN_CLEANUP) {
     return;
@@ -50,9 +54,8 @@ void buf_lru_walk(Visit &&visit) {
 
       for (auto block = chunk.blocks; block != chunk.blocks + chunk.size;
            ++block) {
-        /* Most blocks of a pool that is not full are skipped without their
-        mutex. */
         if (block->page.state != BUF_BLOCK_FILE_PAGE) continue;
+        if (!glance(static_cast<const buf_page_t &>(block->page))) continue;
 
         mutex_enter(&block->mutex);
         if (buf_block_get_state(block) == BUF_BLOCK_FILE_PAGE) {
