@@ -41,17 +41,17 @@ constexpr uint64_t STEP = 50;
 
 /** The parameters and their defaults. Times are in microseconds. */
 std::map<std::string, double> parameters{
-    {"pool", 8192},        // pages of the instance
-    {"rate", 10000},       // pages a second that are taken
-    {"dirty", 0},          // part of the pages that are changed
-    {"tail_dirty", 0},     // pages at the tail that are dirty at the start
-    {"all_fixed", 0},      // 1: no page can be evicted or written
-    {"log", 100},          // flush of the redo log for a batch; <0: hangs
-    {"write", 500},        // doublewrite and data files; <0: hangs
-    {"segments", 2},       // batches that may be under way
-    {"sync", 0},           // flush of the data files after a batch
-    {"segment", 64},       // pages of a segment
-    {"free_pages", 0},     // innodb_lru_flusher_free_pages
+    {"pool", 8192},     // pages of the instance
+    {"rate", 10000},    // pages a second that are taken
+    {"dirty", 0},       // part of the pages that are changed
+    {"tail_dirty", 0},  // pages at the tail that are dirty at the start
+    {"all_fixed", 0},   // 1: no page can be evicted or written
+    {"log", 100},       // flush of the redo log for a batch; <0: hangs
+    {"write", 500},     // doublewrite and data files; <0: hangs
+    {"segments", 2},    // batches that may be under way
+    {"sync", 0},        // flush of the data files after a batch
+    {"segment", 64},    // pages of a segment
+    {"free_pages", 0},  // innodb_lru_flusher_free_pages
     {"settings_rate", 1024},
     {"seconds", 2},
     {"stall_from", 1e9},   // the writer hangs from that second on
@@ -168,13 +168,13 @@ struct Model {
 void run() {
   Model m;
   Lru_policy policy;
-  const Lru_policy::Settings settings{
-      static_cast<size_t>(of("pool")), static_cast<size_t>(of("free_pages")),
-      static_cast<size_t>(of("settings_rate")),
-      static_cast<size_t>(of("segment"))};
+  const Lru_policy::Settings settings{static_cast<size_t>(of("pool")),
+                                      static_cast<size_t>(of("free_pages")),
+                                      static_cast<size_t>(of("settings_rate")),
+                                      static_cast<size_t>(of("segment"))};
 
   for (size_t i = 0; i < settings.pool; ++i) {
-    const auto kind = of("all_fixed") != 0    ? Kind::FIXED
+    const auto kind = of("all_fixed") != 0   ? Kind::FIXED
                       : i < of("tail_dirty") ? Kind::DIRTY
                                              : Kind::CLEAN;
     m.lru.push_back({kind, i < settings.pool * 3 / 8});

@@ -18,10 +18,11 @@ this program; if not, write to the Free Software Foundation, Inc.,
 *****************************************************************************/
 
 /** @file buf/buf0lruflush.cc
- Two threads for each buffer pool instance keep its free list filled. The evictor
- walks along the LRU list, frees clean pages, and says which dirty ones are to be
- written; it never waits for the redo log, the doublewrite buffer or the disk.
- The writer writes them and does. When to do what is in buf0lrupolicy.h.
+ Two threads for each buffer pool instance keep its free list filled. The
+ evictor walks along the LRU list, frees clean pages, and says which dirty ones
+ are to be written; it never waits for the redo log, the doublewrite buffer or
+ the disk. The writer writes them and does. When to do what is in
+ buf0lrupolicy.h.
 
  Latching order: Lru_flusher::m_mutex comes before every mutex of the buffer
  pool. Threads that wait for a page may hold latches on pages. So neither thread
@@ -59,6 +60,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "mysql/psi/mysql_stage.h"
 #include "mysql/status_var.h"
 #include "os0thread-create.h"
+#include "sql/current_thd.h"
 #include "sql/debug_sync.h"
 #include "sql_thd_internal_api.h"
 #include "srv0mon.h"
@@ -270,6 +272,7 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   before the evictor reads the length for the last time: so one of the two sees
   what the other has done. And if not, the next page that is taken will. */
   void taken() {
+    DBUG_EXECUTE_IF("mutate_lru_flusher_no_wake", return;);
     if (m_asleep.load(std::memory_order_relaxed) &&
         UT_LIST_GET_LEN(m_pool->free) <
             m_low_water.load(std::memory_order_relaxed) &&
@@ -282,8 +285,14 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   @return the page, or nullptr if none was to be had */
   buf_block_t *wait();
 
-  /** A write of an LRU batch is complete. */
-  void written() { progress(); }
+  /** A write of an LRU batch is complete. There is a clean page at the tail; who
+  waits has the first claim to it. */
+  void written() {
+    if (!m_pool->try_LRU_scan && m_n_waiters.load() == 0) {
+      m_pool->try_LRU_scan = true;
+    }
+    progress();
+  }
 
   /** A segment of the doublewrite file is free. */
   void segment_free() {
@@ -509,6 +518,7 @@ buf_block_t *Lru_flusher::wait() {
   DBUG_EXECUTE_IF("lru_flusher_keeps_waiters", end += std::chrono::hours{1};);
   buf_block_t *block = nullptr;
   bool sent_away = false;
+  DBUG_EXECUTE_IF("mutate_lru_flusher_no_memory", m_stuck.store(false););
 
   thd_wait_begin(nullptr, THD_WAIT_DISKIO);
   do {
@@ -587,8 +597,7 @@ bool Lru_flusher::sleep() {
   mysql_mutex_lock(&m_mutex);
   m_asleep.store(true);
   while (m_running.load() && !m_wake && m_waiters.empty() &&
-         (!serves() ||
-          UT_LIST_GET_LEN(m_pool->free) >= m_low_water.load())) {
+         (!serves() || UT_LIST_GET_LEN(m_pool->free) >= m_low_water.load())) {
     mysql_cond_wait(&m_cond, &m_mutex);
   }
   m_asleep.store(false);
@@ -633,6 +642,7 @@ void Lru_flusher::work() {
 
     const auto before = m_progress.load();
     const auto done = walk(state());
+    serve_waiters();
     if (m_policy.writes(done, state())) hand_over();
 
     auto now = state();
@@ -806,7 +816,10 @@ bool Lru_flusher::remove(buf_page_t *bpage) {
     ++m_pool->stat.n_ra_pages_evicted;
   }
 #ifdef HAVE_LRU_STATS
-  buf_lru_hook_evicting(bpage);
+  if (!DBUG_EVALUATE_IF("mutate_lru_flusher_uncounted_evictions", true,
+                        false)) {
+    buf_lru_hook_evicting(bpage);
+  }
 #endif
 
   /* Releases the hash lock and the mutex of the block. The page cannot be found
@@ -824,9 +837,10 @@ void Lru_flusher::free_evicted() {
     btr_search_drop_page_hash_index(block, true);
     UNIV_MEM_INVALID(block->frame, UNIV_PAGE_SIZE);
     buf_LRU_block_free_hashed_page(block);
+    /* At once, before somebody takes it who has not waited. */
+    serve_waiters();
   }
   m_evicted.clear();
-  serve_waiters();
 }
 
 void Lru_flusher::serve_waiters() {
@@ -847,10 +861,11 @@ void Lru_flusher::serve_waiters() {
 }
 
 void Lru_flusher::dismiss_waiters() {
-  DBUG_EXECUTE_IF("lru_flusher_keeps_waiters", if (serves()) {
-    std::this_thread::sleep_for(milliseconds{1});
-    return;
-  });
+  DBUG_EXECUTE_IF(
+      "lru_flusher_keeps_waiters", if (serves()) {
+        std::this_thread::sleep_for(milliseconds{1});
+        return;
+      });
   mysql_mutex_lock(&m_mutex);
   for (auto *waiter : m_waiters) {
     waiter->done = true;
@@ -862,6 +877,10 @@ void Lru_flusher::dismiss_waiters() {
 }
 
 void Lru_flusher::hand_over() {
+  DBUG_EXECUTE_IF("mutate_lru_flusher_one_role", {
+    write(m_ids, m_lsn);
+    return;
+  });
   mysql_mutex_lock(&m_mutex);
   ut_ad(!m_writer_busy.load());
   m_batch.swap(m_ids);
@@ -910,17 +929,19 @@ void Lru_flusher::run_writer() {
 
     mysql_mutex_lock(&m_mutex);
     m_writer_busy.store(false);
-    if (n > 0) m_progress.fetch_add(1);
-    /* The next batch can be made. */
-    if (m_waits.load()) {
-      m_wake = true;
-      mysql_cond_signal(&m_cond);
+    /* The next batch can be made. If no page could be latched, it need not be
+    tried again at once. */
+    if (n > 0) {
+      m_progress.fetch_add(1);
+      m_wake = m_waits.load();
+      if (m_wake) mysql_cond_signal(&m_cond);
     }
     mysql_mutex_unlock(&m_mutex);
   }
 }
 
 bool Lru_flusher::reserve_doublewrite() {
+  DBUG_EXECUTE_IF("mutate_lru_flusher_no_reservation", return true;);
   for (;;) {
     m_wants_segment.store(true);
     if (dblwr::reserve_LRU_batch(m_pool->instance_no)) break;
@@ -940,8 +961,8 @@ bool Lru_flusher::reserve_doublewrite() {
 size_t Lru_flusher::write(const std::vector<page_id_t> &ids, lsn_t lsn) {
   /* Once for all pages, and before any of them is latched. The list is in the
   order of their last use, and so the newest change of each is often a little
-  newer than that of the one before: page by page, most would need a flush of the
-  log of their own. What is changed from now on is seen to by
+  newer than that of the one before: page by page, most would need a flush of
+  the log of their own. What is changed from now on is seen to by
   buf_flush_write_block_low(). */
   if (!srv_read_only_mode && log_sys->flushed_to_disk_lsn.load() < lsn) {
     mysql_set_stage(stage_log.m_key);
@@ -969,8 +990,7 @@ size_t Lru_flusher::write(const std::vector<page_id_t> &ids, lsn_t lsn) {
       ut_a(!debug_sync_set_action(current_thd, STRING_WITH_LEN(action)));
     }
   });
-  DBUG_EXECUTE_IF("lru_flusher_crash_before_write",
-                  if (n > 0) DBUG_SUICIDE(););
+  DBUG_EXECUTE_IF("lru_flusher_crash_before_write", if (n > 0) DBUG_SUICIDE(););
 
   if (n > 0) {
     if (!srv_read_only_mode && dblwr::is_enabled()) {
@@ -983,8 +1003,7 @@ size_t Lru_flusher::write(const std::vector<page_id_t> &ids, lsn_t lsn) {
   }
   dblwr::release_LRU_batch();
 
-  DBUG_EXECUTE_IF("lru_flusher_crash_after_batch",
-                  if (n > 0) DBUG_SUICIDE(););
+  DBUG_EXECUTE_IF("lru_flusher_crash_after_batch", if (n > 0) DBUG_SUICIDE(););
 
   if (n > 0) {
     srv_stats.buf_pool_flushed.add(n);
@@ -993,7 +1012,9 @@ size_t Lru_flusher::write(const std::vector<page_id_t> &ids, lsn_t lsn) {
                                  MONITOR_LRU_BATCH_FLUSH_PAGES, n);
     add(m_statistics.pages_flushed, n);
 #ifdef HAVE_LRU_STATS
-    buf_lru_hook_flushed_cleaner(m_pool, n);
+    if (!DBUG_EVALUATE_IF("mutate_lru_flusher_uncounted", true, false)) {
+      buf_lru_hook_flushed_cleaner(m_pool, n);
+    }
 #endif
   }
   return n;
@@ -1024,6 +1045,7 @@ void buf_lru_flusher_stop() {
 void buf_lru_flusher_free() { delete flushers.exchange(nullptr); }
 
 void buf_lru_flusher_scan_depth_set(bool to_default) {
+  DBUG_EXECUTE_IF("mutate_lru_flusher_default_is_set", to_default = false;);
   scan_depth_is_set.store(!to_default);
 }
 

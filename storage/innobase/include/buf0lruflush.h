@@ -19,8 +19,8 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 /** @file include/buf0lruflush.h
  Two threads for each buffer pool instance that keep the free list filled, so
- that threads that need a page need neither search the LRU list nor write a page.
- The design note is docs/lru_flusher.md.
+ that threads that need a page need neither search the LRU list nor write a
+ page. The design note is docs/lru_flusher.md.
 
  The functions here are all that the upstream code knows of it. */
 
@@ -142,11 +142,11 @@ int buf_lru_flusher_show_free_wait_failures(THD *, SHOW_VAR *var, char *buff);
       BUF_LRU_FLUSHER_STATUS("wakeups", wakeups)
 
 /** To be called when a segment of the doublewrite file for LRU batches is free.
-*/
+ */
 void buf_lru_flusher_segment_free();
 
-/** @return true if the flush of the data files at the end of a doublewrite batch
-has to wait until no mutex is held. Off: upstream's way. */
+/** @return true if the flush of the data files at the end of a doublewrite
+batch has to wait until no mutex is held. Off: upstream's way. */
 inline bool buf_lru_flusher_ends_batches() {
   DBUG_EXECUTE_IF("mutate_lru_flusher_sync_under_mutex", return false;);
   return srv_lru_flusher;

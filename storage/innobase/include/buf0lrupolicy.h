@@ -116,9 +116,7 @@ class Lru_policy {
         : m_evict(evict), m_write(write), m_depth(depth) {}
 
     /** @return true if the walk is over */
-    bool is_over() const {
-      return m_evicted >= m_evict || m_looked >= m_depth;
-    }
+    bool is_over() const { return m_evicted >= m_evict || m_looked >= m_depth; }
 
     /** @return what to do with the next page of the list */
     Action look(Page page) {
@@ -216,17 +214,16 @@ class Lru_policy {
 
   /** @return the next walk */
   Walk plan(const State &state) const {
-    const auto ahead = state.list > MIN_LIST
-                           ? std::max(m_target, state.free) - state.free
-                           : 0;
+    const auto ahead =
+        state.list > MIN_LIST ? std::max(m_target, state.free) - state.free : 0;
     const auto evict = ahead + state.waiters;
     /* What is under way lies at the tail, and is passed by. Behind it lies what
     is to be evicted, and what is to be written meanwhile. */
     const auto near = state.in_flight + evict + m_batch;
     /* If that was in vain, look further. */
     const auto far = near << std::min(m_in_vain, 32U);
-    const bool old_part = state.old > 0 && m_in_vain < OLD_PART_WALKS &&
-                          is_under_way(state);
+    const bool old_part =
+        state.old > 0 && m_in_vain < OLD_PART_WALKS && is_under_way(state);
     const auto most = old_part ? state.old : SIZE_MAX;
     return {evict, state.writer_busy ? 0 : m_batch,
             std::max(near, std::min(far, most))};
