@@ -1061,6 +1061,7 @@ bool buf_lru_flusher_serves(const buf_pool_t *buf_pool) {
 }
 
 void buf_lru_flusher_taken_low(buf_pool_t *buf_pool) {
+  DBUG_EXECUTE_IF("lru_flusher_no_search", buf_pool->try_LRU_scan = false;);
   if (auto *flusher = flusher_of(buf_pool); flusher != nullptr) {
     flusher->taken();
   }
