@@ -45,7 +45,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 #: decides; "other" is what has none.
 _PURPOSES = {
     "spinning": r"ut_delay",
-    "a free page": r"buf_LRU_get_free_block|buf_LRU_scan_and_free|buf_lru_flusher_get",
+    "a free page": r"buf_LRU_get_free_block|buf_LRU_scan_and_free|buf_lru_flusher_(get|wait|taken)",
     "writing pages": r"buf_flush_|buf_do_LRU|dblwr::|Double_write|.*Lru_flusher::|pc_",
     "reading a page": r"buf_read_|buf_page_init_for_read|Buf_fetch.*::read_page",
     "redo log": r"log_|Log_",

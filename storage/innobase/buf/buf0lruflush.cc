@@ -18,13 +18,15 @@ this program; if not, write to the Free Software Foundation, Inc.,
 *****************************************************************************/
 
 /** @file buf/buf0lruflush.cc
- A thread for each buffer pool instance that keeps the free list filled.
+ Two threads for each buffer pool instance keep its free list filled. The
+ evictor walks along the LRU list, frees clean pages, and says which dirty ones
+ are to be written; it never waits for the redo log, the doublewrite buffer or
+ the disk. The writer writes them and does. When to do what is in
+ buf0lrupolicy.h.
 
  Latching order: Lru_flusher::m_mutex comes before every mutex of the buffer
- pool; the flusher takes it when it holds none of them. Waiting threads may hold
- latches on pages. So the flusher must not wait for such a latch, nor for
- anything that a holder of one may wait for: it takes page latches only if that
- needs no waiting, like upstream's LRU batch. */
+ pool. Threads that wait for a page may hold latches on pages. So neither thread
+ waits for such a latch, nor for anything that a holder of one may wait for. */
 
 #include "buf0lruflush.h"
 
@@ -43,13 +45,12 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <mysql/components/services/system_variable_source.h>
 #include <mysql/service_thd_wait.h>
 
-#include "arch0arch.h"
 #include "btr0sea.h"
 #include "buf0buf.h"
 #include "buf0dblwr.h"
 #include "buf0flu.h"
 #include "buf0lru.h"
-#include "fsp0sysspace.h"
+#include "buf0lrupolicy.h"
 #include "log0write.h"
 #include "my_dbug.h"
 #include "my_systime.h"
@@ -59,13 +60,14 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "mysql/psi/mysql_stage.h"
 #include "mysql/status_var.h"
 #include "os0thread-create.h"
+#include "sql/current_thd.h"
 #include "sql/debug_sync.h"
 #include "sql_thd_internal_api.h"
 #include "srv0mon.h"
 #include "srv0srv.h"
 
 #if __has_include("buf0lrucount.h")
-/* The patch lru_stats is there, too: pages and waits count in its tables. */
+/* The patch lru_stats is there, too: pages count in its tables. */
 #include "buf0lrucount.h"
 #define HAVE_LRU_STATS
 #endif
@@ -77,7 +79,6 @@ extern bool innodb_page_cleaner_disabled_debug;
 
 bool srv_lru_flusher = true;
 ulong srv_lru_flusher_free_pages = 0;
-thread_local uint32_t buf_lru_flusher_dblwr_turn = 0;
 
 namespace {
 
@@ -85,65 +86,35 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-/** As in buf0flu.cc: with fewer pages in the list, nothing is evicted ahead of
-demand. */
-constexpr size_t LRU_MIN_LEN = 256;
-
 #ifdef UNIV_LINUX
 /** As in buf0flu.cc; without the privilege it has no effect. */
 constexpr int THREAD_PRIORITY = -20;
 #endif
 
-/** Pages of one doublewrite batch at most, and so of one of ours. Each costs a
-flush of the redo log, a write to the doublewrite file and a flush of the data
-files, whatever its size. */
-constexpr size_t BATCH_PAGES = 128;
+/** The longest that a thread waits before it goes upstream's way, which is to
+write a page itself: no better if that takes as long. */
+constexpr std::chrono::seconds MAX_WAIT{10};
 
-/** @return pages of a batch that fill one segment of the doublewrite file */
-size_t batch_pages() {
-  return dblwr::is_enabled() ? std::min<size_t>(BATCH_PAGES, dblwr::n_pages)
-                             : BATCH_PAGES;
-}
-
-/** Fewer pages are only written if somebody waits or nearly does. */
-constexpr size_t MIN_BATCH_PAGES = 16;
-
-/** How much is done in one go under the LRU list mutex: a page that is evicted
-or latched for a write counts CHUNK_WORK_PAGE, one that is passed by counts 1.
-Then the mutex is released for a moment. */
-constexpr size_t CHUNK_WORK = 64;
-constexpr size_t CHUNK_WORK_PAGE = 4;
-
-/** The free list is filled for the consumption of that time: enough for the
-flusher to be scheduled on a busy machine and for a batch to be written. */
-constexpr double HORIZON_SECONDS = 0.03;
-
-/** Least number of pages that are kept free, unless the pool is tiny. */
-constexpr size_t MIN_FREE_PAGES = 128;
-
-/** The longest that a thread waits before it goes upstream's way. Far longer
-than any write takes on a disk that works. */
-constexpr milliseconds MAX_WAIT{500};
-
-/** How long to wait for progress when there is nothing to evict and to write.
- */
-constexpr milliseconds NO_PROGRESS_WAIT{10};
-
-/** So many rounds in vain, and threads that wait are sent upstream's way. */
-constexpr int NO_PROGRESS_LIMIT = 3;
+/** A thread that waits looks that often whether the evictor is alive. */
+constexpr milliseconds BEAT_WAIT{10};
 
 #ifdef UNIV_PFS_THREAD
-PSI_thread_key lru_flush_thread_key;
+PSI_thread_key lru_evict_thread_key;
+PSI_thread_key lru_write_thread_key;
 #endif
 PSI_mutex_key lru_flusher_mutex_key;
 PSI_cond_key lru_flusher_cond_key;
 PSI_cond_key lru_flusher_free_page_cond_key;
 PSI_stage_info stage_evicting{0, "LRU flusher evicting pages", 0,
                               PSI_DOCUMENT_ME};
-PSI_stage_info stage_flushing{0, "LRU flusher writing pages", 0,
-                              PSI_DOCUMENT_ME};
 PSI_stage_info stage_waiting{0, "LRU flusher waiting for progress", 0,
                              PSI_DOCUMENT_ME};
+PSI_stage_info stage_log{0, "LRU flusher waiting for the redo log", 0,
+                         PSI_DOCUMENT_ME};
+PSI_stage_info stage_doublewrite{0, "LRU flusher waiting for the doublewrite",
+                                 0, PSI_DOCUMENT_ME};
+PSI_stage_info stage_flushing{0, "LRU flusher writing pages", 0,
+                              PSI_DOCUMENT_ME};
 
 void register_instruments() {
 #ifdef HAVE_PSI_INTERFACE
@@ -153,15 +124,18 @@ void register_instruments() {
       {&lru_flusher_cond_key, "lru_flusher_cond", 0, 0, PSI_DOCUMENT_ME},
       {&lru_flusher_free_page_cond_key, "lru_flusher_free_page_cond", 0, 0,
        PSI_DOCUMENT_ME}};
-  static PSI_stage_info *stages[] = {&stage_evicting, &stage_flushing,
-                                     &stage_waiting};
+  static PSI_stage_info *stages[] = {&stage_evicting, &stage_waiting,
+                                     &stage_log, &stage_doublewrite,
+                                     &stage_flushing};
   mysql_mutex_register("innodb", mutexes, std::size(mutexes));
   mysql_cond_register("innodb", conds, std::size(conds));
   mysql_stage_register("innodb", stages, std::size(stages));
 #ifdef UNIV_PFS_THREAD
-  static PSI_thread_info threads[] = {{&lru_flush_thread_key,
-                                       "lru_flush_thread", "ib_lru_flush", 0, 0,
-                                       PSI_DOCUMENT_ME}};
+  static PSI_thread_info threads[] = {
+      {&lru_evict_thread_key, "lru_evict_thread", "ib_lru_evict", 0, 0,
+       PSI_DOCUMENT_ME},
+      {&lru_write_thread_key, "lru_write_thread", "ib_lru_write", 0, 0,
+       PSI_DOCUMENT_ME}};
   mysql_thread_register("innodb", threads, std::size(threads));
 #endif
 #endif
@@ -222,52 +196,68 @@ struct Statistics {
   Counter free_wait_failures{0};
 };
 
+template <typename Duration>
+timespec end_of(Duration duration) {
+  timespec end;
+  set_timespec_nsec(
+      &end,
+      std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
+  return end;
+}
+
 /** The flusher of one buffer pool instance. */
 class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
  public:
   explicit Lru_flusher(buf_pool_t *buf_pool) : m_pool(buf_pool) {
     mysql_mutex_init(lru_flusher_mutex_key, &m_mutex, MY_MUTEX_INIT_FAST);
     mysql_cond_init(lru_flusher_cond_key, &m_cond);
-    m_batch.reserve(BATCH_PAGES);
-    m_evicted.reserve(CHUNK_WORK / CHUNK_WORK_PAGE + 1);
+    mysql_cond_init(lru_flusher_cond_key, &m_writer_cond);
   }
 
   Lru_flusher(const Lru_flusher &) = delete;
   Lru_flusher &operator=(const Lru_flusher &) = delete;
 
   ~Lru_flusher() {
+    mysql_cond_destroy(&m_writer_cond);
     mysql_cond_destroy(&m_cond);
     mysql_mutex_destroy(&m_mutex);
   }
 
-  /** Makes the thread. */
+  /** Makes the threads. */
   void start(size_t number) {
     m_running.store(true);
-    m_thread =
-        os_thread_create(lru_flush_thread_key, number, [this] { this->run(); });
-    m_thread.start();
+    m_writer = os_thread_create(lru_write_thread_key, number,
+                                [this] { this->run_writer(); });
+    m_writer.start();
+    m_evictor = os_thread_create(lru_evict_thread_key, number,
+                                 [this] { this->run_evictor(); });
+    m_evictor.start();
   }
 
-  /** Asks the thread to end. */
+  /** Asks the threads to end. */
   void stop() {
     mysql_mutex_lock(&m_mutex);
     m_running.store(false);
     mysql_cond_signal(&m_cond);
+    mysql_cond_signal(&m_writer_cond);
     mysql_mutex_unlock(&m_mutex);
   }
 
-  /** Waits until the thread has ended. */
-  void join() { m_thread.join(); }
+  /** Waits until the threads have ended. */
+  void join() {
+    m_evictor.join();
+    m_writer.join();
+  }
 
-  /** The thread has to look at the variables again. */
-  void update() {
+  /** Makes the evictor get up, or go on. */
+  void wake() {
     mysql_mutex_lock(&m_mutex);
     m_wake = true;
     mysql_cond_signal(&m_cond);
     mysql_mutex_unlock(&m_mutex);
   }
 
-  /** @return true if this thread cares for the LRU list */
+  /** @return true if these threads care for the LRU list */
   bool serves() const {
 #ifdef UNIV_DEBUG
     /* Tests that stop the page cleaner want pages to stay where they are. */
@@ -279,13 +269,14 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
 
   /** A thread has taken a page from the free list. The length of the list was
   written before the mutex of the list was released, and m_asleep is written
-  before the flusher reads the length for the last time: so one of the two sees
+  before the evictor reads the length for the last time: so one of the two sees
   what the other has done. And if not, the next page that is taken will. */
   void taken() {
+    DBUG_EXECUTE_IF("mutate_lru_flusher_no_wake", return;);
     if (m_asleep.load(std::memory_order_relaxed) &&
         UT_LIST_GET_LEN(m_pool->free) <
             m_low_water.load(std::memory_order_relaxed) &&
-        m_asleep.exchange(false)) {
+        serves() && m_asleep.exchange(false)) {
       wake();
     }
   }
@@ -294,10 +285,22 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   @return the page, or nullptr if none was to be had */
   buf_block_t *wait();
 
-  /** A write of an LRU batch is complete. */
+  /** A write of an LRU batch is complete. There is a clean page at the tail; who
+  waits has the first claim to it. */
   void written() {
-    const auto until = m_wait_until_in_flight.load();
-    if (until >= 0 && in_flight() <= static_cast<size_t>(until)) wake();
+    if (!m_pool->try_LRU_scan && m_n_waiters.load() == 0) {
+      m_pool->try_LRU_scan = true;
+    }
+    progress();
+  }
+
+  /** A segment of the doublewrite file is free. */
+  void segment_free() {
+    if (m_wants_segment.load() && m_wants_segment.exchange(false)) {
+      mysql_mutex_lock(&m_mutex);
+      mysql_cond_signal(&m_writer_cond);
+      mysql_mutex_unlock(&m_mutex);
+    }
   }
 
   const Statistics &statistics() const { return m_statistics; }
@@ -311,7 +314,14 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
     bool done{};
   };
 
-  void run();
+  /** Queues up for a page.
+  @param[in]   end        when to leave the queue at the latest
+  @param[out]  sent_away  true if the evictor says that there is none
+  @return the page, or nullptr; then maybe because the evictor is stuck */
+  buf_block_t *queue_up(Clock::time_point end, bool &sent_away);
+
+  void run_evictor();
+  void run_writer();
 
   /** Sleeps until there is something to do.
   @return false if the thread has to end */
@@ -320,43 +330,25 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   /** Fills the free list. */
   void work();
 
-  /** One round: evicts clean pages from the tail of the LRU list and writes
-  dirty ones.
-  @param[in]  n_free   pages that are wanted in the free list
-  @param[in]  n_wait   how many of them somebody waits for
-  @param[in]  n_write  pages that may be written
-  @return number of pages that were evicted or whose write was started */
-  size_t round(size_t n_free, size_t n_wait, size_t n_write);
+  /** Walks along the LRU list, evicts clean pages, and notes dirty ones in
+  m_ids.
+  @param[in]  state  what the instance looks like
+  @return what was found */
+  Lru_policy::Walk walk(const Lru_policy::State &state);
 
-  /** Walks the LRU list. The caller holds the LRU list mutex; it is released
-  and taken again now and then.
-  @return number of pages evicted */
-  size_t scan(size_t n_free, size_t n_wait, size_t n_write);
+  /** Evicts a page. The caller holds the LRU list mutex.
+  @param[in]      bpage  page
+  @param[in,out]  walk   counts the page if it was evicted */
+  void evict(buf_page_t *bpage, Lru_policy::Walk &walk);
 
-  /** Evicts a page; the frame is then in m_evicted.
-  @param[in]  bpage  page; the caller holds the LRU list mutex
-  @return true if done; the LRU list mutex is held in any case */
-  bool evict(buf_page_t *bpage);
+  /** Evicts a clean page that is not compressed; its frame is then in
+  m_evicted. The caller holds the LRU list mutex.
+  @return true if done */
+  bool remove(buf_page_t *bpage);
 
-  /** Evicts a page of a compressed table.
-  @param[in]  bpage  page; the caller holds the LRU list mutex, and has put the
-                     hazard pointer on the next one
-  @return true if done; the LRU list mutex is held in any case */
-  bool evict_compressed(buf_page_t *bpage);
-
-  /** Latches a page for its write; it is then in m_batch.
-  @param[in]  bpage  page; the caller holds the LRU list mutex */
-  void latch_for_write(buf_page_t *bpage);
-
-  /** Writes the pages of m_batch. The caller holds no mutex. */
-  void write_batch();
-
-  /** Gives the frames of m_evicted to threads that wait, and to the free list.
-  The caller holds no mutex. */
+  /** Puts the frames of m_evicted into the free list, and gives pages to
+  threads that wait. The caller holds no mutex. */
   void free_evicted();
-
-  /** Gives a page to the first thread that waits. The caller holds m_mutex. */
-  void give(buf_block_t *block);
 
   /** Gives pages of the free list to threads that wait. */
   void serve_waiters();
@@ -364,20 +356,38 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   /** Sends all threads that wait upstream's way. */
   void dismiss_waiters();
 
-  /** Waits until writes are complete, or a while. */
-  void wait_for_progress();
+  /** Gives m_ids to the writer, which has nothing to do. */
+  void hand_over();
 
-  /** @return true if the flusher has to get up. The caller holds m_mutex. */
-  bool is_needed() const {
-    return serves() && (!m_waiters.empty() ||
-                        UT_LIST_GET_LEN(m_pool->free) < m_low_water.load());
+  /** Waits for writes to complete.
+  @param[in]  usec    how long at most
+  @param[in]  before  m_progress when the walk began
+  @param[in]  n       so many are worth while to go on
+  @return true if there was progress since then */
+  bool wait_for_progress(uint64_t usec, uint64_t before, size_t n);
+
+  /** Writes pages.
+  @param[in]  ids  pages
+  @param[in]  lsn  the newest change of any of them
+  @return number of pages whose write was started */
+  size_t write(const std::vector<page_id_t> &ids, lsn_t lsn);
+
+  /** Waits until the doublewrite has room for a batch, and reserves that.
+  @return false if the thread has to end */
+  bool reserve_doublewrite();
+
+  /** Something is clean, or on its way, that was not. */
+  void progress() {
+    if (m_progress.fetch_add(1) + 1 >= m_wake_at.load() &&
+        m_wake_at.exchange(UINT64_MAX) != UINT64_MAX) {
+      wake();
+    }
   }
 
-  void wake() {
-    mysql_mutex_lock(&m_mutex);
-    m_wake = true;
-    mysql_cond_signal(&m_cond);
-    mysql_mutex_unlock(&m_mutex);
+  /** The evictor is alive. */
+  void beat() {
+    m_beats.fetch_add(1, std::memory_order_relaxed);
+    if (m_stuck.load(std::memory_order_relaxed)) m_stuck.store(false);
   }
 
   /** @return pages that LRU batches have under way */
@@ -388,17 +398,22 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
     return n;
   }
 
-  /** Chooses an object for the doublewrite of a batch that is idle. Upstream
-  has two for the LRU batches of the only instance, and uses one.
-  @return true if there is one */
-  bool find_doublewrite();
+  Lru_policy::State state() const {
+    return {UT_LIST_GET_LEN(m_pool->free),
+            m_n_waiters.load(),
+            UT_LIST_GET_LEN(m_pool->LRU),
+            m_pool->LRU_old != nullptr ? m_pool->LRU_old_len : 0,
+            in_flight(),
+            m_writer_busy.load()};
+  }
 
-  /** Measures the consumption, and sets the target and the low-water mark. */
-  void set_target();
+  /** Tells the policy how many pages are consumed, and what the settings are.
+   */
+  void measure();
 
-  /** @return the highest number of pages to keep free: what the settings allow
-  the LRU to write in a second. innodb_lru_scan_depth is per instance, and
-  innodb_io_capacity, which stands in for it if it is not set, per server. */
+  /** @return what the settings allow the LRU to write in a second.
+  innodb_lru_scan_depth is per instance, and innodb_io_capacity, which stands in
+  for it if it is not set, per server. */
   size_t depth();
 
   /** @name Read by each thread that takes a page or completes a write
@@ -408,45 +423,60 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   /** From start() to stop(). */
   std::atomic<bool> m_running{false};
 
-  /** The thread sleeps and wants to be woken at the low-water mark. */
+  /** The evictor sleeps and wants to be woken at the low-water mark. */
   std::atomic<bool> m_asleep{false};
 
   /** Wakes up when the free list is shorter. */
   std::atomic<size_t> m_low_water{0};
 
-  /** The thread waits until no more pages than that are under way; -1: it does
-  not wait. */
-  std::atomic<ssize_t> m_wait_until_in_flight{-1};
+  /** A thread that waited found that the evictor does not move. Others do not
+  wait for it until it does. */
+  std::atomic<bool> m_stuck{false};
+
+  /** The writer waits for a segment of the doublewrite file. */
+  std::atomic<bool> m_wants_segment{false};
+
+  /** Writes that were completed, and batches that went out. */
+  alignas(ut::INNODB_CACHE_LINE_SIZE) std::atomic<uint64_t> m_progress{0};
+
+  /** The evictor is to be woken when m_progress is that. */
+  std::atomic<uint64_t> m_wake_at{UINT64_MAX};
   /** @} */
 
   /** Number of elements in m_waiters, to be read without m_mutex. */
   alignas(ut::INNODB_CACHE_LINE_SIZE) std::atomic<size_t> m_n_waiters{0};
 
+  /** Grows while the evictor works. */
+  std::atomic<uint64_t> m_beats{0};
+
+  /** The evictor waits for writes: it is not stuck. */
+  std::atomic<bool> m_waits{false};
+
   mysql_mutex_t m_mutex;
   mysql_cond_t m_cond;
-  /** Somebody wants the thread to go on. Protected by m_mutex. */
+  mysql_cond_t m_writer_cond;
+  /** Somebody wants the evictor to go on. Protected by m_mutex. */
   bool m_wake{false};
-  /** The thread waits for nothing but somebody who needs a page. Protected by
-  m_mutex. */
-  bool m_idle{false};
   /** First come, first served. Protected by m_mutex. */
   std::deque<Waiter *> m_waiters;
+  /** What is to be written, if m_writer_busy, and the newest change of any of
+  these pages. Protected by m_mutex. */
+  std::vector<page_id_t> m_batch;
+  lsn_t m_batch_lsn{0};
+  /** The writer has a batch. Written under m_mutex. */
+  std::atomic<bool> m_writer_busy{false};
 
   Statistics m_statistics;
-  IB_thread m_thread;
-  THD *m_thd{};
+  IB_thread m_evictor;
+  IB_thread m_writer;
 
-  /** @name Used by the thread only
+  /** @name Used by the evictor only
   @{ */
-  size_t m_target{0};
-  std::vector<buf_page_t *> m_batch;
+  Lru_policy m_policy;
+  std::vector<page_id_t> m_ids;
+  lsn_t m_lsn{0};
   std::vector<buf_block_t *> m_evicted;
-  /** Pages a second that are taken from the free list. */
-  double m_consumption{0};
   uint64_t m_freed{0};
-  uint64_t m_freed_before{0};
-  size_t m_free_before{0};
-  Clock::time_point m_measured{};
   size_t m_depth{0};
   Clock::time_point m_depth_checked{};
   /** @} */
@@ -463,49 +493,45 @@ Lru_flusher *flusher_of(const buf_pool_t *buf_pool) {
   return all != nullptr ? (*all)[buf_pool->instance_no].get() : nullptr;
 }
 
+/** A thread with the privileges of the page cleaner. */
+class Thread_context {
+ public:
+  Thread_context() : m_thd(create_internal_thd()) {
+#ifdef UNIV_LINUX
+    setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)),
+                THREAD_PRIORITY);
+#endif
+  }
+  ~Thread_context() { destroy_internal_thd(m_thd); }
+  Thread_context(const Thread_context &) = delete;
+  Thread_context &operator=(const Thread_context &) = delete;
+
+ private:
+  THD *m_thd;
+};
+
 buf_block_t *Lru_flusher::wait() {
   if (!serves()) return nullptr;
 
-  DBUG_EXECUTE_IF("lru_flusher_no_wait", return nullptr;);
-
   const auto start = Clock::now();
-
-  /* As upstream: reads that wait for a simulated AIO thread to be woken may
-  hold the pages that could be evicted. */
-  os_aio_simulated_wake_handler_threads();
-
-  Waiter self;
-  mysql_cond_init(lru_flusher_free_page_cond_key, &self.cond);
-  milliseconds longest_wait = MAX_WAIT;
-  DBUG_EXECUTE_IF("lru_flusher_wait_long",
-                  longest_wait = std::chrono::minutes{1};);
-  timespec end;
-  set_timespec_nsec(
-      &end, std::chrono::duration_cast<std::chrono::nanoseconds>(longest_wait)
-                .count());
+  auto end = start + MAX_WAIT;
+  DBUG_EXECUTE_IF("lru_flusher_keeps_waiters", end += std::chrono::hours{1};);
+  buf_block_t *block = nullptr;
+  bool sent_away = false;
+  DBUG_EXECUTE_IF("mutate_lru_flusher_no_memory", m_stuck.store(false););
 
   thd_wait_begin(nullptr, THD_WAIT_DISKIO);
-  mysql_mutex_lock(&m_mutex);
-  /* Under the mutex, as stop() and the off switch look for waiters under it. */
-  self.done = !serves();
-  if (!self.done) {
-    m_waiters.push_back(&self);
-    m_n_waiters.store(m_waiters.size());
-    if (m_idle && !m_wake) {
-      m_wake = true;
-      mysql_cond_signal(&m_cond);
+  do {
+    if (m_stuck.load()) {
+      /* There may be clean pages, and nobody who looks for them. */
+      if (buf_LRU_scan_and_free_block(m_pool, true)) {
+        block = buf_LRU_get_free_only(m_pool);
+        continue;
+      }
     }
-  }
-  while (!self.done) {
-    if (mysql_cond_timedwait(&self.cond, &m_mutex, &end) != 0 && !self.done) {
-      m_waiters.erase(std::find(m_waiters.begin(), m_waiters.end(), &self));
-      m_n_waiters.store(m_waiters.size());
-      break;
-    }
-  }
-  mysql_mutex_unlock(&m_mutex);
+    block = queue_up(end, sent_away);
+  } while (block == nullptr && !sent_away && Clock::now() < end);
   thd_wait_end(nullptr);
-  mysql_cond_destroy(&self.cond);
 
   const uint64_t usec =
       std::chrono::duration_cast<microseconds>(Clock::now() - start).count();
@@ -516,61 +542,71 @@ buf_block_t *Lru_flusher::wait() {
       usec > longest &&
       !m_statistics.free_wait_max_usec.compare_exchange_weak(longest, usec)) {
   }
-  if (self.block != nullptr) {
+  if (block != nullptr) {
     srv_stats.buf_pool_wait_free.inc();
-    MONITOR_INC(MONITOR_LRU_GET_FREE_WAITS);
-#ifdef HAVE_LRU_STATS
-    buf_lru_hook_waited(m_pool, usec);
-#endif
   } else {
     /* The thread goes upstream's way, and counts there. */
     add(m_statistics.free_wait_failures, 1);
   }
+  return block;
+}
+
+buf_block_t *Lru_flusher::queue_up(Clock::time_point end, bool &sent_away) {
+  Waiter self;
+  mysql_cond_init(lru_flusher_free_page_cond_key, &self.cond);
+
+  mysql_mutex_lock(&m_mutex);
+  auto beats = m_beats.load();
+  /* Under the mutex, as stop() and the off switch look for waiters under it. */
+  self.done = !serves();
+  if (!self.done) {
+    m_waiters.push_back(&self);
+    m_n_waiters.store(m_waiters.size());
+    mysql_cond_signal(&m_cond);
+  }
+  while (!self.done) {
+    const auto until = end_of(BEAT_WAIT);
+    if (mysql_cond_timedwait(&self.cond, &m_mutex, &until) == 0 || self.done) {
+      continue;
+    }
+    const bool stuck = beats == m_beats.load() && !m_waits.load();
+    if (stuck) m_stuck.store(true);
+    beats = m_beats.load();
+    if (stuck || Clock::now() >= end) {
+      m_waiters.erase(std::find(m_waiters.begin(), m_waiters.end(), &self));
+      m_n_waiters.store(m_waiters.size());
+      break;
+    }
+  }
+  mysql_mutex_unlock(&m_mutex);
+  mysql_cond_destroy(&self.cond);
+
+  sent_away = self.done && self.block == nullptr;
   return self.block;
 }
 
-void Lru_flusher::run() {
-  m_thd = create_internal_thd();
-
-#ifdef UNIV_LINUX
-  /* As the page cleaner; without the privilege it stays as it is. */
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)),
-              THREAD_PRIORITY);
-#endif
-
-  set_target();
+void Lru_flusher::run_evictor() {
+  const Thread_context context;
+  measure();
   while (sleep()) work();
-
   dismiss_waiters();
-  destroy_internal_thd(m_thd);
 }
 
 bool Lru_flusher::sleep() {
   mysql_end_stage();
   mysql_mutex_lock(&m_mutex);
-  m_idle = true;
   m_asleep.store(true);
-  while (m_running.load() && !m_wake && !is_needed()) {
+  while (m_running.load() && !m_wake && m_waiters.empty() &&
+         (!serves() || UT_LIST_GET_LEN(m_pool->free) >= m_low_water.load())) {
     mysql_cond_wait(&m_cond, &m_mutex);
   }
   m_asleep.store(false);
-  m_idle = false;
   m_wake = false;
   const bool running = m_running.load();
   mysql_mutex_unlock(&m_mutex);
 
   if (running) add(m_statistics.wakeups, 1);
   return running;
-}
-
-bool Lru_flusher::find_doublewrite() {
-  if (!dblwr::is_enabled()) return true;
-  for (uint32_t turn = 0; turn < (srv_buf_pool_instances == 1 ? 2 : 1);
-       ++turn) {
-    buf_lru_flusher_dblwr_turn = turn;
-    if (dblwr::is_ready_for_LRU_batch(m_pool->instance_no)) return true;
-  }
-  return false;
 }
 
 size_t Lru_flusher::depth() {
@@ -585,291 +621,190 @@ size_t Lru_flusher::depth() {
   return m_depth;
 }
 
-void Lru_flusher::set_target() {
-  const auto now = Clock::now();
-  const auto n_free = UT_LIST_GET_LEN(m_pool->free);
-  const std::chrono::duration<double> time = now - m_measured;
-
-  if (time.count() > 0.01) {
-    const auto taken = static_cast<double>(m_freed - m_freed_before) +
-                       static_cast<double>(m_free_before) -
-                       static_cast<double>(n_free);
-    const auto rate = std::max(0.0, taken / time.count());
-    /* A rise counts at once, so that nobody has to wait for it. */
-    m_consumption = std::max(rate, 0.7 * m_consumption + 0.3 * rate);
-    m_measured = now;
-    m_freed_before = m_freed;
-    m_free_before = n_free;
-  }
-
-  const size_t size = m_pool->curr_size;
-  const size_t most = std::max<size_t>(1, size / 8);
-  const size_t most_by_settings = depth();
-  size_t target = srv_lru_flusher_free_pages;
-  if (target == 0) {
-    target = std::clamp<size_t>(
-        static_cast<size_t>(m_consumption * HORIZON_SECONDS),
-        std::min(MIN_FREE_PAGES, std::max<size_t>(1, size / 32)),
-        std::max(most_by_settings, MIN_FREE_PAGES));
-  }
-  m_target = std::min(target, most);
-  m_low_water.store((m_target + 1) / 2);
+void Lru_flusher::measure() {
+  const std::chrono::duration<double> now = Clock::now().time_since_epoch();
+  m_policy.measure(
+      now.count(), m_freed, UT_LIST_GET_LEN(m_pool->free),
+      {m_pool->curr_size, srv_lru_flusher_free_pages, depth(),
+       dblwr::is_enabled() ? dblwr::n_pages : Lru_policy::BATCH_PAGES});
+  m_low_water.store(m_policy.low_water());
 }
 
 void Lru_flusher::work() {
-  int in_vain = 0;
-
-  while (m_running.load()) {
+  for (;;) {
+    beat();
     serve_waiters();
-    if (!serves()) break;
-    set_target();
-
-    const size_t n_free = UT_LIST_GET_LEN(m_pool->free);
-    const size_t n_wait = m_n_waiters.load();
-    if (n_free >= m_target && n_wait == 0) return;
-
-    const size_t wanted = std::max(m_target, n_free) - n_free + n_wait;
-    const size_t under_way = in_flight();
-    size_t n_write =
-        wanted > under_way ? std::min(wanted - under_way, batch_pages()) : 0;
-    if (!find_doublewrite() || (n_write < MIN_BATCH_PAGES && n_wait == 0 &&
-                                n_free >= m_low_water.load())) {
-      n_write = 0;
+    if (!serves()) {
+      dismiss_waiters();
+      return;
     }
+    measure();
 
-    if (round(wanted, n_wait, n_write) > 0) {
-      in_vain = 0;
+    const auto before = m_progress.load();
+    const auto done = walk(state());
+    serve_waiters();
+    if (m_policy.writes(done, state())) hand_over();
+
+    auto now = state();
+    auto next = m_policy.next(done, now);
+    if (next == Lru_policy::Next::WAIT) {
+      const bool progress = wait_for_progress(
+          Lru_policy::pause_usec(done), before, Lru_policy::wait_for(now));
+      now = state();
+      next = m_policy.waited(progress, now);
+    }
+    switch (next) {
+      case Lru_policy::Next::WAIT:
+      case Lru_policy::Next::AGAIN:
+        break;
+      case Lru_policy::Next::GIVE_UP:
+        m_policy.give_up(now);
+        m_low_water.store(m_policy.low_water());
+        dismiss_waiters();
+        return;
+      case Lru_policy::Next::SLEEP:
+        return;
+    }
+  }
+}
+
+Lru_policy::Walk Lru_flusher::walk(const Lru_policy::State &state) {
+  auto walk = m_policy.plan(state);
+  m_ids.clear();
+  m_lsn = 0;
+  if (walk.wanted() == 0) return walk;
+
+  mysql_set_stage(stage_evicting.m_key);
+  DBUG_EXECUTE_IF("lru_flusher_evictor_stands", {
+    while (m_running.load() &&
+           DBUG_EVALUATE_IF("lru_flusher_evictor_stands", true, false)) {
+      std::this_thread::sleep_for(milliseconds{1});
+    }
+  });
+
+  /* One walk at a time, as lru_hp is there once. The page cleaner may be at the
+  end of one if the flusher was just switched on, or the pool is resized. */
+  for (bool started = false; !started;) {
+    m_pool->change_flush_state(BUF_FLUSH_LRU, [&] {
+      started = !m_pool->init_flush[BUF_FLUSH_LRU];
+      m_pool->init_flush[BUF_FLUSH_LRU] = true;
+    });
+    if (!started) std::this_thread::sleep_for(milliseconds{1});
+  }
+
+  auto &hp = m_pool->lru_hp;
+  mutex_enter(&m_pool->LRU_list_mutex);
+  if (buf_LRU_evict_from_unzip_LRU(m_pool)) {
+    const auto n = buf_free_from_unzip_LRU_list_batch(m_pool, walk.wanted());
+    walk.evicted(n);
+    m_freed += n;
+  }
+
+  auto *bpage = UT_LIST_GET_LAST(m_pool->LRU);
+  while (bpage != nullptr && !walk.is_over()) {
+    if (walk.yields()) {
+      hp.set(bpage);
+      mutex_exit(&m_pool->LRU_list_mutex);
+      free_evicted();
+      beat();
+      mutex_enter(&m_pool->LRU_list_mutex);
+      bpage = hp.get();
       continue;
     }
 
-    /* There will be more to do at the low-water mark. */
-    if (m_n_waiters.load() == 0 &&
-        UT_LIST_GET_LEN(m_pool->free) >= m_low_water.load()) {
-      return;
+    hp.set(UT_LIST_GET_PREV(LRU, bpage));
+    /* Looked at without the mutex of the block. Who does something with the
+    page looks again under it. */
+    auto page = bpage->was_io_fixed() || bpage->buf_fix_count != 0
+                    ? Lru_policy::Page::FIXED
+                : !bpage->is_dirty() || bpage->was_stale()
+                    ? Lru_policy::Page::CLEAN
+                    : Lru_policy::Page::DIRTY;
+    DBUG_EXECUTE_IF("lru_flusher_finds_nothing",
+                    page = Lru_policy::Page::FIXED;);
+    switch (walk.look(page)) {
+      case Lru_policy::Action::EVICT:
+        evict(bpage, walk);
+        break;
+      case Lru_policy::Action::WRITE:
+        m_ids.push_back(bpage->id);
+        m_lsn = std::max(m_lsn, bpage->get_newest_lsn());
+        break;
+      case Lru_policy::Action::PASS:
+        break;
     }
-
-    DBUG_EXECUTE_IF("lru_flusher_wait_long", in_vain = 0;);
-    if (++in_vain >= NO_PROGRESS_LIMIT && under_way == 0) {
-      /* Every page is in use, or none can be written. Try again when half of
-      what is left has been taken, but not by polling. */
-      m_low_water.store(UT_LIST_GET_LEN(m_pool->free) / 2);
-      break;
-    }
-    wait_for_progress();
+    bpage = hp.get();
   }
-
-  dismiss_waiters();
-}
-
-void Lru_flusher::wait_for_progress() {
-  const size_t under_way = in_flight();
-  mysql_set_stage(stage_waiting.m_key);
-
-  /* A wake-up for every page that is written would be too many. */
-  const size_t until =
-      under_way > 2 * MIN_BATCH_PAGES ? under_way - MIN_BATCH_PAGES : 0;
-  timespec end;
-  set_timespec_nsec(&end, std::chrono::duration_cast<std::chrono::nanoseconds>(
-                              NO_PROGRESS_WAIT)
-                              .count());
-
-  mysql_mutex_lock(&m_mutex);
-  if (under_way > 0) {
-    m_wait_until_in_flight.store(until);
-  } else {
-    m_idle = true;
-  }
-  /* Looked at after the store: a write that completed before it has not woken
-  us. */
-  while (m_running.load() && !m_wake &&
-         (under_way == 0 || in_flight() > until)) {
-    if (mysql_cond_timedwait(&m_cond, &m_mutex, &end) != 0) break;
-  }
-  m_wait_until_in_flight.store(-1);
-  m_idle = false;
-  m_wake = false;
-  mysql_mutex_unlock(&m_mutex);
-}
-
-size_t Lru_flusher::round(size_t n_free, size_t n_wait, size_t n_write) {
-  /* One LRU batch at a time, as lru_hp is there once. Unlike buf_flush_start()
-  do not wait until the writes of the batch before are complete. */
-  bool started = false;
-  m_pool->change_flush_state(BUF_FLUSH_LRU, [&] {
-    started = !m_pool->init_flush[BUF_FLUSH_LRU];
-    m_pool->init_flush[BUF_FLUSH_LRU] = true;
-  });
-  if (!started) return 0;
-
-  mysql_set_stage(stage_evicting.m_key);
-  add(m_statistics.rounds, 1);
-
-  size_t n_evicted{};
-  size_t n_flushed{};
-
-  mutex_enter(&m_pool->LRU_list_mutex);
-  if (srv_flush_neighbors != 0 || UT_LIST_GET_LEN(m_pool->unzip_LRU) > 0) {
-    /* Upstream knows which of the two lists to take from, and which neighbours
-    to write. It only works ahead if no more than innodb_lru_scan_depth pages
-    are free. */
-    const auto before = m_pool->freed_page_clock;
-    n_flushed = buf_do_LRU_batch(m_pool, std::min(n_free, BATCH_PAGES));
-    n_evicted = m_pool->freed_page_clock - before;
-    mutex_exit(&m_pool->LRU_list_mutex);
-    m_freed += n_evicted;
-  } else {
-    n_evicted = scan(n_free, n_wait, n_write);
-    mutex_exit(&m_pool->LRU_list_mutex);
-    free_evicted();
-    n_flushed = m_batch.size();
-    if (n_flushed > 0) {
-      mysql_set_stage(stage_flushing.m_key);
-      write_batch();
-    }
-#ifdef HAVE_LRU_STATS
-    buf_lru_hook_flushed_cleaner(m_pool, n_flushed);
-#endif
-    if (n_evicted > 0) {
-      MONITOR_INC_VALUE_CUMULATIVE(MONITOR_LRU_BATCH_EVICT_TOTAL_PAGE,
-                                   MONITOR_LRU_BATCH_EVICT_COUNT,
-                                   MONITOR_LRU_BATCH_EVICT_PAGES, n_evicted);
-    }
-  }
+  hp.set(nullptr);
+  mutex_exit(&m_pool->LRU_list_mutex);
+  free_evicted();
 
   m_pool->change_flush_state(BUF_FLUSH_LRU, [&] {
-    m_pool->try_LRU_scan = true;
+    /* Where this walk has found all that it looked for, others may look. */
+    m_pool->try_LRU_scan = walk.n_evicted() >= walk.wanted();
     m_pool->init_flush[BUF_FLUSH_LRU] = false;
   });
 
-  if (n_flushed > 0) {
-    if (!srv_read_only_mode && dblwr::is_enabled()) {
-      dblwr::force_flush(BUF_FLUSH_LRU, m_pool->instance_no);
-    } else {
-      /* Upstream waits here until no write of the server is under way, and
-      flushes all files. The checkpoint does that when it has to be. */
-      os_aio_simulated_wake_handler_threads();
-    }
+  add(m_statistics.rounds, 1);
+  add(m_statistics.pages_evicted, walk.n_evicted());
+  if (walk.n_evicted() > 0) {
+    MONITOR_INC_VALUE_CUMULATIVE(
+        MONITOR_LRU_BATCH_EVICT_TOTAL_PAGE, MONITOR_LRU_BATCH_EVICT_COUNT,
+        MONITOR_LRU_BATCH_EVICT_PAGES, walk.n_evicted());
   }
-
-  DBUG_EXECUTE_IF("lru_flusher_crash_after_batch",
-                  if (n_flushed > 0) DBUG_SUICIDE(););
-
-  if (n_flushed > 0) {
-    srv_stats.buf_pool_flushed.add(n_flushed);
-    MONITOR_INC_VALUE_CUMULATIVE(MONITOR_LRU_BATCH_FLUSH_TOTAL_PAGE,
-                                 MONITOR_LRU_BATCH_FLUSH_COUNT,
-                                 MONITOR_LRU_BATCH_FLUSH_PAGES, n_flushed);
+  if (walk.n_looked() > 0) {
+    MONITOR_INC_VALUE_CUMULATIVE(
+        MONITOR_LRU_BATCH_SCANNED, MONITOR_LRU_BATCH_SCANNED_NUM_CALL,
+        MONITOR_LRU_BATCH_SCANNED_PER_CALL, walk.n_looked());
   }
-  add(m_statistics.pages_evicted, n_evicted);
-  add(m_statistics.pages_flushed, n_flushed);
-  return n_evicted + n_flushed;
+  return walk;
 }
 
-size_t Lru_flusher::scan(size_t n_free, size_t n_wait, size_t n_write) {
+void Lru_flusher::evict(buf_page_t *bpage, Lru_policy::Walk &walk) {
   ut_ad(mutex_own(&m_pool->LRU_list_mutex));
+  const bool has_frame = buf_page_get_state(bpage) == BUF_BLOCK_FILE_PAGE;
+  bool freed = false;
 
-  size_t n_evicted = 0;
-  size_t n_passed = 0;
-  size_t work = 0;
-  const size_t under_way = in_flight();
-  /* What is under way lies at the tail and is passed by each time. Between it
-  lies what has been written since, to be evicted now. */
-  const size_t tail = under_way + BATCH_PAGES;
-
-  /* Among dirty pages that cannot be written now there are clean ones; but not
-  too far from the tail, and not in the young part, unless somebody waits and
-  nothing else is there. */
-  const size_t old = m_pool->LRU_old != nullptr ? m_pool->LRU_old_len
-                                                : UT_LIST_GET_LEN(m_pool->LRU);
-  const size_t near = std::max(tail, std::min(old, tail + 2 * n_free));
-
-  buf_page_t *bpage = UT_LIST_GET_LAST(m_pool->LRU);
-  while (bpage != nullptr && n_evicted < n_free) {
-    const bool starved = n_evicted < n_wait;
-    const bool coming = n_evicted + m_batch.size() + under_way >= n_free ||
-                        (n_write > 0 && m_batch.size() >= n_write);
-    if (coming && n_passed >= tail) break;
-    if (n_passed >= near &&
-        (!starved || n_evicted + m_batch.size() + under_way > 0)) {
-      break;
+  if (bpage->was_stale()) {
+    freed = buf_page_free_stale(m_pool, bpage);
+  } else if (bpage->zip.data == nullptr) {
+    if (remove(bpage)) {
+      ++m_freed;
+      walk.evicted(1);
     }
-    if (!starved && UT_LIST_GET_LEN(m_pool->LRU) <= LRU_MIN_LEN) break;
-
-    if (work >= CHUNK_WORK) {
-      m_pool->lru_hp.set(bpage);
-      mutex_exit(&m_pool->LRU_list_mutex);
-      free_evicted();
-      work = 0;
-      mutex_enter(&m_pool->LRU_list_mutex);
-      bpage = m_pool->lru_hp.get();
-      m_pool->lru_hp.set(nullptr);
-      continue;
+    return;
+  } else if (auto *const block_mutex = buf_page_get_mutex(bpage);
+             mutex_enter_nowait(block_mutex) == 0) {
+    if (buf_flush_ready_for_replace(bpage)) {
+#ifdef HAVE_LRU_STATS
+      freed = buf_lru_hook_evict(bpage);
+#else
+      freed = buf_LRU_free_page(bpage, true);
+#endif
     }
-
-    ++n_passed;
-    auto *const prev = UT_LIST_GET_PREV(LRU, bpage);
-    bool released = false;
-
-    /* Looked at without the mutex of the block, to pass by quickly. Who wants
-    to do something looks again under it. */
-    if (bpage->was_io_fixed() || bpage->buf_fix_count != 0) {
-      ++work;
-    } else if (bpage->was_stale()) {
-      m_pool->lru_hp.set(prev);
-      released = true;
-      if (buf_page_free_stale(m_pool, bpage)) {
-        ++n_evicted;
-        ++m_freed;
-        mutex_enter(&m_pool->LRU_list_mutex);
-      } else {
-        ++work;
-      }
-    } else if (!bpage->is_dirty()) {
-      work += CHUNK_WORK_PAGE;
-      if (bpage->zip.data == nullptr) {
-        n_evicted += evict(bpage) ? 1 : 0;
-      } else {
-        m_pool->lru_hp.set(prev);
-        released = true;
-        n_evicted += evict_compressed(bpage) ? 1 : 0;
-      }
-    } else if (m_batch.size() < n_write) {
-      work += CHUNK_WORK_PAGE;
-      latch_for_write(bpage);
-    } else {
-      ++work;
-    }
-
-    if (released) {
-      bpage = m_pool->lru_hp.get();
-      m_pool->lru_hp.set(nullptr);
-    } else {
-      bpage = prev;
-    }
+    if (!freed) mutex_exit(block_mutex);
   }
 
-  if (n_passed > 0) {
-    MONITOR_INC_VALUE_CUMULATIVE(MONITOR_LRU_BATCH_SCANNED,
-                                 MONITOR_LRU_BATCH_SCANNED_NUM_CALL,
-                                 MONITOR_LRU_BATCH_SCANNED_PER_CALL, n_passed);
+  if (freed) {
+    /* All mutexes are released. */
+    if (has_frame) {
+      ++m_freed;
+      walk.evicted(1);
+    }
+    mutex_enter(&m_pool->LRU_list_mutex);
   }
-  return n_evicted;
 }
 
-bool Lru_flusher::evict(buf_page_t *bpage) {
+bool Lru_flusher::remove(buf_page_t *bpage) {
   auto *const hash_lock = buf_page_hash_lock_get(m_pool, bpage->id);
   auto *const block_mutex = buf_page_get_mutex(bpage);
 
-  DBUG_EXECUTE_IF("lru_flusher_finds_nothing", return false;);
-
   rw_lock_x_lock(hash_lock, UT_LOCATION_HERE);
-  /* Who completes the last write of a doublewrite batch has it during a flush
-  to disk, when the page is clean already. */
   if (mutex_enter_nowait(block_mutex) != 0) {
     rw_lock_x_unlock(hash_lock);
     return false;
   }
-  /* A stale page may be ready and dirty; scan() removes those. */
+  /* A stale page may be ready and dirty; evict() removes those. */
   if (!buf_flush_ready_for_replace(bpage) || bpage->is_dirty()) {
     mutex_exit(block_mutex);
     rw_lock_x_unlock(hash_lock);
@@ -881,7 +816,10 @@ bool Lru_flusher::evict(buf_page_t *bpage) {
     ++m_pool->stat.n_ra_pages_evicted;
   }
 #ifdef HAVE_LRU_STATS
-  buf_lru_hook_evicting(bpage);
+  if (!DBUG_EVALUATE_IF("mutate_lru_flusher_uncounted_evictions", true,
+                        false)) {
+    buf_lru_hook_evicting(bpage);
+  }
 #endif
 
   /* Releases the hash lock and the mutex of the block. The page cannot be found
@@ -892,177 +830,17 @@ bool Lru_flusher::evict(buf_page_t *bpage) {
   return true;
 }
 
-bool Lru_flusher::evict_compressed(buf_page_t *bpage) {
-  auto *const block_mutex = buf_page_get_mutex(bpage);
-  const bool has_frame = buf_page_get_state(bpage) == BUF_BLOCK_FILE_PAGE;
-
-  if (mutex_enter_nowait(block_mutex) != 0) return false;
-  if (buf_flush_ready_for_replace(bpage)) {
-#ifdef HAVE_LRU_STATS
-    const bool freed = buf_lru_hook_evict(bpage);
-#else
-    const bool freed = buf_LRU_free_page(bpage, true);
-#endif
-    if (freed) {
-      /* All mutexes are released. */
-      mutex_enter(&m_pool->LRU_list_mutex);
-      if (has_frame) ++m_freed;
-      return has_frame;
-    }
-  }
-  mutex_exit(block_mutex);
-  return false;
-}
-
-void Lru_flusher::latch_for_write(buf_page_t *bpage) {
-  auto *const block_mutex = buf_page_get_mutex(bpage);
-
-  DBUG_EXECUTE_IF("lru_flusher_finds_nothing", return;);
-
-  /* Somebody who completes a write has the mutex of the block for the time of
-  a flush to disk. */
-  if (mutex_enter_nowait(block_mutex) != 0) return;
-
-  const bool uncompressed = buf_page_get_state(bpage) == BUF_BLOCK_FILE_PAGE;
-
-  /* The conditions are those of buf_flush_page(). */
-  if (!buf_flush_ready_for_flush(bpage, BUF_FLUSH_LRU) ||
-      bpage->buf_fix_count != 0 ||
-      (uncompressed &&
-       !rw_lock_sx_lock_nowait(&reinterpret_cast<buf_block_t *>(bpage)->lock,
-                               BUF_IO_WRITE, UT_LOCATION_HERE))) {
-    mutex_exit(block_mutex);
-    return;
-  }
-
-  m_pool->change_flush_state(BUF_FLUSH_LRU, [&] {
-    buf_page_set_io_fix(bpage, BUF_IO_WRITE);
-    buf_page_set_flush_type(bpage, BUF_FLUSH_LRU);
-    ++m_pool->n_flush[BUF_FLUSH_LRU];
-
-    if (bpage->get_oldest_lsn() > m_pool->max_lsn_io) {
-      m_pool->max_lsn_io = bpage->get_oldest_lsn();
-    }
-
-    if (!fsp_is_system_temporary(bpage->id.space()) &&
-        m_pool->track_page_lsn != LSN_MAX) {
-      const auto *frame = bpage->zip.data != nullptr
-                              ? bpage->zip.data
-                              : reinterpret_cast<buf_block_t *>(bpage)->frame;
-      const lsn_t frame_lsn = mach_read_from_8(frame + FIL_PAGE_LSN);
-      arch_page_sys->track_page(bpage, m_pool->track_page_lsn, frame_lsn,
-                                false);
-    }
-  });
-  mutex_exit(block_mutex);
-
-  /* From now on the page can neither be moved nor leave the list, as it is
-  I/O-fixed and dirty. */
-  m_batch.push_back(bpage);
-}
-
-void Lru_flusher::write_batch() {
-  lsn_t lsn = 0;
-  for (const auto *bpage : m_batch)
-    lsn = std::max(lsn, bpage->get_newest_lsn());
-
-  /* Once for all pages. The list is in the order of their last use, and so the
-  newest change of each is often a little newer than that of the one before:
-  page by page, most would need a flush of the log of their own. */
-  if (!srv_read_only_mode && log_sys->flushed_to_disk_lsn.load() < lsn) {
-    const auto wait_stats = log_write_up_to(*log_sys, lsn, true);
-    MONITOR_INC_WAIT_STATS_EX(MONITOR_ON_LOG_, _PAGE_WRITTEN, wait_stats);
-  }
-
-  DEBUG_SYNC_C("lru_flusher_batch_latched");
-  DBUG_EXECUTE_IF("lru_flusher_sync", {
-    static constexpr char action[] =
-        "now SIGNAL lru_flusher_latched WAIT_FOR lru_flusher_go_on "
-        "TIMEOUT 300";
-    ut_a(!debug_sync_set_action(m_thd, STRING_WITH_LEN(action)));
-  });
-  DBUG_EXECUTE_IF("lru_flusher_crash_before_write", DBUG_SUICIDE(););
-
-  for (auto *bpage : m_batch) {
-    if (auto *observer = bpage->get_flush_observer(); observer != nullptr) {
-      observer->notify_flush(m_pool, bpage);
-    }
-    buf_flush_write_block_low(bpage, BUF_FLUSH_LRU, false);
-    DBUG_EXECUTE_IF("lru_flusher_crash_in_batch", {
-      if (bpage == m_batch[m_batch.size() / 2]) DBUG_SUICIDE();
-    });
-  }
-  m_batch.clear();
-}
-
 void Lru_flusher::free_evicted() {
-  if (m_evicted.empty()) return;
-  m_freed += m_evicted.size();
-
+  /* The second half of buf_LRU_free_page(). */
   for (auto *block : m_evicted) {
     UNIV_MEM_VALID(block->frame, UNIV_PAGE_SIZE);
     btr_search_drop_page_hash_index(block, true);
     UNIV_MEM_INVALID(block->frame, UNIV_PAGE_SIZE);
-    buf_block_set_state(block, BUF_BLOCK_MEMORY);
+    buf_LRU_block_free_hashed_page(block);
+    /* At once, before somebody takes it who has not waited. */
+    serve_waiters();
   }
-
-  if (buf_get_withdraw_depth(m_pool) > 0) {
-    /* The pool is being shrunk; upstream knows which frames are to go. */
-    for (auto *block : m_evicted) buf_LRU_block_free_non_file_page(block);
-    m_evicted.clear();
-    return;
-  }
-
-  for (auto *block : m_evicted) {
-    /* What buf_LRU_block_free_non_file_page() does. */
-    block->ahi.assert_empty();
-    ut_ad(!block->page.in_free_list);
-    ut_ad(!block->page.in_flush_list);
-    ut_ad(!block->page.in_LRU_list);
-    ut_ad(block->page.zip.data == nullptr);
-#ifdef UNIV_DEBUG
-    memset(block->frame, '\0', UNIV_PAGE_SIZE);
-#else
-    memset(block->frame + FIL_PAGE_OFFSET, 0xfe, 4);
-    memset(block->frame + FIL_PAGE_ARCH_LOG_NO_OR_SPACE_ID, 0xfe, 4);
-#endif
-    UNIV_MEM_ASSERT_AND_FREE(block->frame, UNIV_PAGE_SIZE);
-    buf_page_prepare_for_free(&block->page);
-    buf_block_set_state(block, BUF_BLOCK_NOT_USED);
-  }
-
-  if (m_n_waiters.load() > 0) {
-    mysql_mutex_lock(&m_mutex);
-    while (!m_waiters.empty() && !m_evicted.empty()) {
-      auto *const block = m_evicted.back();
-      m_evicted.pop_back();
-      /* As buf_LRU_get_free_only() gives it. */
-      buf_block_set_state(block, BUF_BLOCK_READY_FOR_USE);
-      UNIV_MEM_ALLOC(block->frame, UNIV_PAGE_SIZE);
-      give(block);
-    }
-    mysql_mutex_unlock(&m_mutex);
-  }
-
-  if (!m_evicted.empty()) {
-    mutex_enter(&m_pool->free_list_mutex);
-    for (auto *block : m_evicted) {
-      UT_LIST_ADD_FIRST(m_pool->free, &block->page);
-      ut_d(block->page.in_free_list = true);
-      ut_ad(!block->page.someone_has_io_responsibility());
-    }
-    mutex_exit(&m_pool->free_list_mutex);
-    m_evicted.clear();
-  }
-}
-
-void Lru_flusher::give(buf_block_t *block) {
-  auto *const waiter = m_waiters.front();
-  m_waiters.pop_front();
-  m_n_waiters.store(m_waiters.size());
-  waiter->block = block;
-  waiter->done = true;
-  mysql_cond_signal(&waiter->cond);
+  m_evicted.clear();
 }
 
 void Lru_flusher::serve_waiters() {
@@ -1072,12 +850,22 @@ void Lru_flusher::serve_waiters() {
   while (!m_waiters.empty()) {
     auto *const block = buf_LRU_get_free_only(m_pool);
     if (block == nullptr) break;
-    give(block);
+    auto *const waiter = m_waiters.front();
+    m_waiters.pop_front();
+    waiter->block = block;
+    waiter->done = true;
+    mysql_cond_signal(&waiter->cond);
   }
+  m_n_waiters.store(m_waiters.size());
   mysql_mutex_unlock(&m_mutex);
 }
 
 void Lru_flusher::dismiss_waiters() {
+  DBUG_EXECUTE_IF(
+      "lru_flusher_keeps_waiters", if (serves()) {
+        std::this_thread::sleep_for(milliseconds{1});
+        return;
+      });
   mysql_mutex_lock(&m_mutex);
   for (auto *waiter : m_waiters) {
     waiter->done = true;
@@ -1086,6 +874,150 @@ void Lru_flusher::dismiss_waiters() {
   m_waiters.clear();
   m_n_waiters.store(0);
   mysql_mutex_unlock(&m_mutex);
+}
+
+void Lru_flusher::hand_over() {
+  DBUG_EXECUTE_IF("mutate_lru_flusher_one_role", {
+    write(m_ids, m_lsn);
+    return;
+  });
+  mysql_mutex_lock(&m_mutex);
+  ut_ad(!m_writer_busy.load());
+  m_batch.swap(m_ids);
+  m_batch_lsn = m_lsn;
+  m_writer_busy.store(true);
+  mysql_cond_signal(&m_writer_cond);
+  mysql_mutex_unlock(&m_mutex);
+}
+
+bool Lru_flusher::wait_for_progress(uint64_t usec, uint64_t before, size_t n) {
+  mysql_set_stage(stage_waiting.m_key);
+  const auto end = end_of(microseconds{usec});
+  const auto wake_at = m_progress.load() + n;
+
+  mysql_mutex_lock(&m_mutex);
+  m_waits.store(true);
+  m_wake_at.store(wake_at);
+  /* Looked at after the store: a write that completed before it has not woken
+  us. */
+  while (m_running.load() && !m_wake && m_progress.load() < wake_at) {
+    if (mysql_cond_timedwait(&m_cond, &m_mutex, &end) != 0) break;
+  }
+  m_wake_at.store(UINT64_MAX);
+  m_waits.store(false);
+  m_wake = false;
+  mysql_mutex_unlock(&m_mutex);
+  return m_progress.load() != before;
+}
+
+void Lru_flusher::run_writer() {
+  const Thread_context context;
+  std::vector<page_id_t> ids;
+  for (;;) {
+    mysql_end_stage();
+    mysql_mutex_lock(&m_mutex);
+    while (m_running.load() && !m_writer_busy.load()) {
+      mysql_cond_wait(&m_writer_cond, &m_mutex);
+    }
+    ids.swap(m_batch);
+    const auto lsn = m_batch_lsn;
+    mysql_mutex_unlock(&m_mutex);
+    if (!m_running.load()) return;
+
+    const auto n = write(ids, lsn);
+    ids.clear();
+
+    mysql_mutex_lock(&m_mutex);
+    m_writer_busy.store(false);
+    /* The next batch can be made. If no page could be latched, it need not be
+    tried again at once. */
+    if (n > 0) {
+      m_progress.fetch_add(1);
+      m_wake = m_waits.load();
+      if (m_wake) mysql_cond_signal(&m_cond);
+    }
+    mysql_mutex_unlock(&m_mutex);
+  }
+}
+
+bool Lru_flusher::reserve_doublewrite() {
+  DBUG_EXECUTE_IF("mutate_lru_flusher_no_reservation", return true;);
+  for (;;) {
+    m_wants_segment.store(true);
+    if (dblwr::reserve_LRU_batch(m_pool->instance_no)) break;
+
+    mysql_set_stage(stage_doublewrite.m_key);
+    mysql_mutex_lock(&m_mutex);
+    while (m_running.load() && m_wants_segment.load()) {
+      mysql_cond_wait(&m_writer_cond, &m_mutex);
+    }
+    mysql_mutex_unlock(&m_mutex);
+    if (!m_running.load()) return false;
+  }
+  m_wants_segment.store(false);
+  return true;
+}
+
+size_t Lru_flusher::write(const std::vector<page_id_t> &ids, lsn_t lsn) {
+  /* Once for all pages, and before any of them is latched. The list is in the
+  order of their last use, and so the newest change of each is often a little
+  newer than that of the one before: page by page, most would need a flush of
+  the log of their own. What is changed from now on is seen to by
+  buf_flush_write_block_low(). */
+  if (!srv_read_only_mode && log_sys->flushed_to_disk_lsn.load() < lsn) {
+    mysql_set_stage(stage_log.m_key);
+    const auto wait_stats = log_write_up_to(*log_sys, lsn, true);
+    MONITOR_INC_WAIT_STATS_EX(MONITOR_ON_LOG_, _PAGE_WRITTEN, wait_stats);
+  }
+  if (!reserve_doublewrite()) return 0;
+
+  mysql_set_stage(stage_flushing.m_key);
+  size_t n = 0;
+  for (const auto &id : ids) {
+    /* One less, as a page may come on top of its neighbours. */
+    n += buf_flush_try_neighbors(id, BUF_FLUSH_LRU, n, ids.size() - 1);
+    DBUG_EXECUTE_IF("lru_flusher_crash_in_batch", {
+      if (n >= ids.size() / 2) DBUG_SUICIDE();
+    });
+    if (n >= ids.size()) break;
+  }
+
+  DBUG_EXECUTE_IF("lru_flusher_sync", {
+    if (n > 0) {
+      static constexpr char action[] =
+          "now SIGNAL lru_flusher_latched WAIT_FOR lru_flusher_go_on "
+          "TIMEOUT 300";
+      ut_a(!debug_sync_set_action(current_thd, STRING_WITH_LEN(action)));
+    }
+  });
+  DBUG_EXECUTE_IF("lru_flusher_crash_before_write", if (n > 0) DBUG_SUICIDE(););
+
+  if (n > 0) {
+    if (!srv_read_only_mode && dblwr::is_enabled()) {
+      dblwr::force_flush(BUF_FLUSH_LRU, m_pool->instance_no);
+    } else {
+      /* Upstream waits here until no write of the server is under way, and
+      flushes all files. The checkpoint does that when it has to be. */
+      os_aio_simulated_wake_handler_threads();
+    }
+  }
+  dblwr::release_LRU_batch();
+
+  DBUG_EXECUTE_IF("lru_flusher_crash_after_batch", if (n > 0) DBUG_SUICIDE(););
+
+  if (n > 0) {
+    srv_stats.buf_pool_flushed.add(n);
+    MONITOR_INC_VALUE_CUMULATIVE(MONITOR_LRU_BATCH_FLUSH_TOTAL_PAGE,
+                                 MONITOR_LRU_BATCH_FLUSH_COUNT,
+                                 MONITOR_LRU_BATCH_FLUSH_PAGES, n);
+    add(m_statistics.pages_flushed, n);
+#ifdef HAVE_LRU_STATS
+    if (!DBUG_EVALUATE_IF("mutate_lru_flusher_uncounted", true, false)) {
+      buf_lru_hook_flushed_cleaner(m_pool, n);
+    }
+#endif
+  }
+  return n;
 }
 
 }  // namespace
@@ -1112,12 +1044,15 @@ void buf_lru_flusher_stop() {
 
 void buf_lru_flusher_free() { delete flushers.exchange(nullptr); }
 
-void buf_lru_flusher_scan_depth_set() { scan_depth_is_set.store(true); }
+void buf_lru_flusher_scan_depth_set(bool to_default) {
+  DBUG_EXECUTE_IF("mutate_lru_flusher_default_is_set", to_default = false;);
+  scan_depth_is_set.store(!to_default);
+}
 
 void buf_lru_flusher_update() {
   auto *const all = flushers.load(std::memory_order_acquire);
   if (all == nullptr) return;
-  for (auto &flusher : *all) flusher->update();
+  for (auto &flusher : *all) flusher->wake();
 }
 
 bool buf_lru_flusher_serves(const buf_pool_t *buf_pool) {
@@ -1125,15 +1060,16 @@ bool buf_lru_flusher_serves(const buf_pool_t *buf_pool) {
   return flusher != nullptr && flusher->serves();
 }
 
-buf_block_t *buf_lru_flusher_get_low(buf_pool_t *buf_pool, buf_block_t *block,
-                                     bool &waited) {
-  auto *const flusher = flusher_of(buf_pool);
-  if (flusher == nullptr) return block;
-  if (block != nullptr) {
+void buf_lru_flusher_taken_low(buf_pool_t *buf_pool) {
+  DBUG_EXECUTE_IF("lru_flusher_no_search", buf_pool->try_LRU_scan = false;);
+  if (auto *flusher = flusher_of(buf_pool); flusher != nullptr) {
     flusher->taken();
-    return block;
   }
-  if (waited) return nullptr;
+}
+
+buf_block_t *buf_lru_flusher_wait_low(buf_pool_t *buf_pool, bool &waited) {
+  auto *const flusher = flusher_of(buf_pool);
+  if (flusher == nullptr || waited) return nullptr;
   waited = true;
   return flusher->wait();
 }
@@ -1142,6 +1078,20 @@ void buf_lru_flusher_written(buf_pool_t *buf_pool) {
   if (auto *flusher = flusher_of(buf_pool); flusher != nullptr) {
     flusher->written();
   }
+}
+
+#ifdef UNIV_DEBUG
+void buf_lru_flusher_before_sync() {
+  while (DBUG_EVALUATE_IF("lru_flusher_sync_hangs", true, false)) {
+    std::this_thread::sleep_for(milliseconds{1});
+  }
+}
+#endif
+
+void buf_lru_flusher_segment_free() {
+  auto *const all = flushers.load(std::memory_order_acquire);
+  if (all == nullptr) return;
+  for (auto &flusher : *all) flusher->segment_free();
 }
 
 namespace {

@@ -18,9 +18,9 @@ this program; if not, write to the Free Software Foundation, Inc.,
 *****************************************************************************/
 
 /** @file include/buf0lruflush.h
- A thread for each buffer pool instance that keeps the free list filled, so that
- threads that need a page need neither search the LRU list nor write a page.
- The design note is docs/lru_flusher.md.
+ Two threads for each buffer pool instance that keep the free list filled, so
+ that threads that need a page need neither search the LRU list nor write a
+ page. The design note is docs/lru_flusher.md.
 
  The functions here are all that the upstream code knows of it. */
 
@@ -33,6 +33,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <cstdio>
 
 #include "buf0types.h"
+#include "my_dbug.h"
 #include "univ.i"
 
 class THD;
@@ -49,10 +50,6 @@ extern bool srv_lru_flusher;
 keeps ready; 0: as many as the consumption calls for. */
 extern ulong srv_lru_flusher_free_pages;
 
-/** Added to the number of the buffer pool instance when upstream chooses an
-object for the doublewrite of a page. 0 in all threads but the flushers. */
-extern thread_local uint32_t buf_lru_flusher_dblwr_turn;
-
 /** Starts the threads. To be called when recovery is over, by the thread that
 calls buf_lru_flusher_stop() later. */
 void buf_lru_flusher_start();
@@ -66,8 +63,9 @@ uses the buffer pool. */
 void buf_lru_flusher_free();
 
 /** To be called when innodb_lru_scan_depth is set by a statement, or from
-mysqld-auto.cnf: from now on it is obeyed, see buf0lruflush.cc. */
-void buf_lru_flusher_scan_depth_set();
+mysqld-auto.cnf: from now on it is obeyed, see buf0lruflush.cc.
+@param[in]  to_default  true if it got its default value: it is not obeyed */
+void buf_lru_flusher_scan_depth_set(bool to_default);
 
 /** To be called when a system variable has changed. */
 void buf_lru_flusher_update();
@@ -79,26 +77,31 @@ the pool is shrunk.
 @param[in]  buf_pool  buffer pool instance */
 [[nodiscard]] bool buf_lru_flusher_serves(const buf_pool_t *buf_pool);
 
-/** What buf_lru_flusher_get() does when the flusher is switched on. */
-[[nodiscard]] buf_block_t *buf_lru_flusher_get_low(buf_pool_t *buf_pool,
-                                                   buf_block_t *block,
-                                                   bool &waited);
+/** What buf_lru_flusher_taken() does when the flusher is switched on. */
+void buf_lru_flusher_taken_low(buf_pool_t *buf_pool);
 
-/** Called by a thread that needs a free page, after it looked into the free
-list. Wakes the flusher if the list is short. If the list was empty, waits for
-a page. The caller must hold no mutex of the buffer pool; it may hold latches on
-pages, as the flusher never waits for one.
+/** To be called by a thread that has looked for a page in the free list. Wakes
+the evictor if the list is short.
+@param[in]  buf_pool  buffer pool instance */
+inline void buf_lru_flusher_taken(buf_pool_t *buf_pool) {
+  if (srv_lru_flusher) buf_lru_flusher_taken_low(buf_pool);
+}
+
+/** What buf_lru_flusher_wait() does when the flusher is switched on. */
+[[nodiscard]] buf_block_t *buf_lru_flusher_wait_low(buf_pool_t *buf_pool,
+                                                    bool &waited);
+
+/** Waits for a page. To be called by a thread that has found none in the free
+list, and no clean one at the tail of the LRU list. It must hold no mutex of the
+buffer pool; it may hold latches on pages, as the flusher never waits for one.
 @param[in]      buf_pool  buffer pool instance
-@param[in]      block     what was in the free list, or nullptr
 @param[in,out]  waited    true if the caller has waited for this page already;
                           nobody waits twice
-@return block, or a page that was waited for, in state BUF_BLOCK_READY_FOR_USE,
-or nullptr if the caller has to help itself */
-[[nodiscard]] inline buf_block_t *buf_lru_flusher_get(buf_pool_t *buf_pool,
-                                                      buf_block_t *block,
-                                                      bool &waited) {
-  return srv_lru_flusher ? buf_lru_flusher_get_low(buf_pool, block, waited)
-                         : block;
+@return a page in state BUF_BLOCK_READY_FOR_USE, or nullptr if the caller has to
+write one */
+[[nodiscard]] inline buf_block_t *buf_lru_flusher_wait(buf_pool_t *buf_pool,
+                                                       bool &waited) {
+  return srv_lru_flusher ? buf_lru_flusher_wait_low(buf_pool, waited) : nullptr;
 }
 
 /** To be called when a write of an LRU batch is complete. The caller holds no
@@ -138,12 +141,42 @@ int buf_lru_flusher_show_free_wait_failures(THD *, SHOW_VAR *var, char *buff);
       BUF_LRU_FLUSHER_STATUS("rounds", rounds),                       \
       BUF_LRU_FLUSHER_STATUS("wakeups", wakeups)
 
+/** To be called when a segment of the doublewrite file for LRU batches is free.
+ */
+void buf_lru_flusher_segment_free();
+
+/** @return true if the flush of the data files at the end of a doublewrite
+batch has to wait until no mutex is held. Off: upstream's way. */
+inline bool buf_lru_flusher_ends_batches() {
+  DBUG_EXECUTE_IF("mutate_lru_flusher_sync_under_mutex", return false;);
+  return srv_lru_flusher;
+}
+
+/** To be called before that flush. For tests. */
+#ifdef UNIV_DEBUG
+void buf_lru_flusher_before_sync();
+#else
+inline void buf_lru_flusher_before_sync() {}
+#endif
+
 namespace dblwr {
-/** Defined in buf0dblwr.cc.
+/** @name Defined in buf0dblwr.cc
+@{ */
+
+/** Reserves what the next LRU batch of the calling thread needs, so that it
+waits for no other batch with its pages latched.
 @param[in]  buf_pool_index  buffer pool instance
-@return true if a new LRU batch need not wait for the writes of an older one.
-If it has to, it does so with its pages latched, and partly in a loop. */
-[[nodiscard]] bool is_ready_for_LRU_batch(uint32_t buf_pool_index) noexcept;
+@return true if done, or if nothing is needed. Else
+buf_lru_flusher_segment_free() is called when it is worth another try. */
+[[nodiscard]] bool reserve_LRU_batch(uint32_t buf_pool_index) noexcept;
+
+/** Gives back what the batch did not need. */
+void release_LRU_batch() noexcept;
+
+/** Flushes the data files and frees the segment, if the calling thread has
+completed the last write of a batch. To be called without a mutex. */
+void end_batch() noexcept;
+/** @} */
 }  // namespace dblwr
 
 /** @name Functions of upstream that are static there
@@ -152,13 +185,15 @@ If it has to, it does so with its pages latched, and partly in a loop. */
 /** Defined in buf0lru.cc. */
 bool buf_LRU_block_remove_hashed(buf_page_t *bpage, bool zip,
                                  bool ignore_content);
+/** Defined in buf0lru.cc. */
+void buf_LRU_block_free_hashed_page(buf_block_t *block) noexcept;
 
 /** Defined in buf0flu.cc. */
-ulint buf_do_LRU_batch(buf_pool_t *buf_pool, ulint max);
+ulint buf_free_from_unzip_LRU_list_batch(buf_pool_t *buf_pool, ulint max);
 
 /** Defined in buf0flu.cc. */
-void buf_flush_write_block_low(buf_page_t *bpage, buf_flush_t flush_type,
-                               bool sync);
+ulint buf_flush_try_neighbors(const page_id_t &page_id, buf_flush_t flush_type,
+                              ulint n_flushed, ulint n_to_flush);
 /** @} */
 
 #endif /* !UNIV_HOTBACKUP */

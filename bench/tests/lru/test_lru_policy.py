@@ -1,0 +1,123 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""The policy of the LRU flusher, on a model of the list, the disk and the threads."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness import places
+
+Result = dict[str, int]
+Run = Callable[..., Result]
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    compiler = shutil.which("clang++-19") or shutil.which("c++")
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    program = tmp_path_factory.mktemp("lru_policy") / "lru_policy"
+    source = Path(__file__).with_name("lru_policy.cc")
+    include = places.ROOT / "storage" / "innobase" / "include"
+    flags = ["-O2", "-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{include}"]
+    subprocess.run([compiler, *flags, source, "-o", program], check=True)
+
+    def run_program(**parameters: float) -> Result:
+        command = [program, *(f"{name}={value}" for name, value in parameters.items())]
+        out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        return json.loads(out)
+
+    return run_program
+
+
+@pytest.mark.parametrize("rate", [1000, 5000, 20000, 50000])
+def test_reads_pay_for_what_they_take_only(run: Run, rate: int) -> None:
+    r = run(rate=rate)
+    assert r["waits"] == 0 and r["self"] <= 2
+    assert r["looked"] == r["evicted"], "each page that is looked at is evicted"
+    assert r["evicted"] >= r["walks"] * r["target"] // 2 * 0.9, "half of the target a walk"
+    assert r["wakeups"] <= r["taken"] / (r["low_water"] * 0.8) + 10
+
+
+@pytest.mark.parametrize("dirty", [0.1, 0.5, 1])
+def test_updates_do_not_wait_on_a_disk_that_keeps_up(run: Run, dirty: float) -> None:
+    r = run(rate=20000, dirty=dirty)
+    assert r["waits"] == 0 and r["self"] <= 2 and r["young_evicted"] == 0
+    assert r["batch_pages"] >= 16 * r["batches"], "no small batches"
+    assert r["looked"] <= 12 * r["evicted"]
+
+
+def test_a_slow_disk_is_the_limit_not_the_flusher(run: Run) -> None:
+    """Two batches of 64 pages in 15 ms are all this disk can do."""
+    r = run(rate=20000, dirty=1, write=5000, sync=10000, pool=16384)
+    assert r["dismissed"] == 0 and r["max_wait"] < 40000
+    assert r["written"] > 0.9 * 2 * 64 / 0.020 * 1.5 * 0.5
+    assert r["young_evicted"] == 0, "hot pages stay where they are"
+    assert r["looked"] * 50e-9 < 0.1 * 2, "at most a tenth of a processor for walking"
+
+
+@pytest.mark.parametrize("tail", [500, 2000, 2500])
+def test_clean_pages_are_found_when_the_redo_log_hangs(run: Run, tail: int) -> None:
+    r = run(tail_dirty=tail, log=-1)
+    assert r["dismissed"] == 0 and r["written"] == 0
+    assert r["max_wait"] <= 10000, "once, until the dirty pages are passed"
+    assert r["waits"] <= 64 and r["late_waits"] == 0, "no second miss pays"
+    assert r["young_evicted"] == 0
+
+
+def test_clean_pages_are_found_when_writes_hang(run: Run) -> None:
+    r = run(tail_dirty=1000, write=-1)
+    assert r["dismissed"] == 0 and r["late_waits"] == 0 and r["max_wait"] <= 10000
+
+
+def test_the_young_part_is_searched_in_the_end(run: Run) -> None:
+    r = run(tail_dirty=8192 * 3 // 8, log=-1, rate=2000)
+    assert r["dismissed"] == 0 and r["young_evicted"] > 0
+    assert r["max_wait"] <= 250000 and r["late_waits"] == 0
+
+
+def test_nothing_to_be_had(run: Run) -> None:
+    r = run(all_fixed=1, clients=1, seconds=0.1)
+    assert r["evicted"] == 0 and r["gave_up"] > 0
+    assert r["dismissed"] >= r["waits"] - 1, "nobody waits for what does not come"
+    assert r["max_wait"] <= 1000
+
+
+def test_targets(run: Run) -> None:
+    assert run(rate=100)["target"] == 128
+    assert run(rate=20000)["target"] == pytest.approx(600, abs=60)
+    assert run(rate=90000)["target"] == 1024, "what the settings allow"
+    assert run(rate=90000, settings_rate=5000)["target"] == 1024, "an eighth of the pool"
+    assert run(pool=320, rate=100, seconds=1)["target"] == 10, "a tiny pool"
+    assert run(free_pages=50)["target"] == 50
+    assert run(free_pages=100000)["target"] == 1024
+    assert run(settings_rate=1)["target"] <= 300
+
+
+def test_small_segments_of_the_doublewrite_file(run: Run) -> None:
+    r = run(rate=2000, dirty=1, segment=4)
+    assert r["dismissed"] == 0 and r["written"] > 0.8 * 4 * r["batches"]
+    assert r["taken"] >= 3900
+
+
+def test_one_free_page(run: Run) -> None:
+    r = run(free_pages=1, dirty=0.5)
+    assert r["taken"] >= 19000 and r["dismissed"] == 0
+
+
+def test_a_short_list_is_left_alone(run: Run) -> None:
+    r = run(pool=200, rate=100, seconds=1)
+    assert r["evicted"] <= r["waits"] + r["gave_up"], "nothing ahead of demand"
+
+
+def test_a_pause_ends_digging(run: Run) -> None:
+    """All of the old part is dirty and the disk stands still: at most a tenth of a processor."""
+    r = run(pool=65536, tail_dirty=65536 * 3 // 8, log=-1, rate=0, free_pages=128)
+    assert r["looked"] * 50e-9 < 0.1 * 2

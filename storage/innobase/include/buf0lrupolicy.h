@@ -1,0 +1,314 @@
+/*****************************************************************************
+
+Copyright (c) 2026, Sluice contributors.
+
+This program is free software; you can redistribute it and/or modify it under
+the terms of the GNU General Public License, version 2.0, as published by the
+Free Software Foundation.
+
+This program is distributed in the hope that it will be useful, but WITHOUT
+ANY WARRANTY; without even the implied warranty of MERCHANTABILITY or FITNESS
+FOR A PARTICULAR PURPOSE. See the GNU General Public License, version 2.0,
+for more details.
+
+You should have received a copy of the GNU General Public License along with
+this program; if not, write to the Free Software Foundation, Inc.,
+51 Franklin St, Fifth Floor, Boston, MA 02110-1301  USA
+
+*****************************************************************************/
+
+/** @file include/buf0lrupolicy.h
+ What an LRU flusher does, and when: how many pages to keep free, when to wake,
+ how far to walk along the list, what to evict, what to write, when to wait.
+
+ All decisions and all their constants are here. Nothing of the buffer pool is:
+ bench/tests/lru/test_lru_policy.py runs this code on a model of the list. */
+
+#ifndef buf0lrupolicy_h
+#define buf0lrupolicy_h
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+class Lru_policy {
+ public:
+  /** Pages of a batch at most. A batch costs a flush of the redo log, a write
+  to the doublewrite file and a flush of the data files, whatever its size; its
+  pages cannot be changed until they are written. */
+  static constexpr size_t BATCH_PAGES = 128;
+
+  /** Fewer pages are only written if pages are short: see above. Also, if
+  threads wait, so many writes have to be complete to make another walk worth
+  while. */
+  static constexpr size_t MIN_BATCH_PAGES = 16;
+
+  /** With fewer pages in the list nothing is evicted ahead of demand, as in
+  buf0flu.cc (BUF_LRU_MIN_LEN). */
+  static constexpr size_t MIN_LIST = 256;
+
+  /** Least number of pages that are kept free, unless the pool is tiny: enough
+  for the threads of a busy machine to take one each at once. */
+  static constexpr size_t MIN_FREE = 128;
+
+  /** The free list is filled for the consumption of that time: enough for the
+  flusher to be scheduled on a busy machine and for a batch to be written. */
+  static constexpr double HORIZON_SECONDS = 0.03;
+
+  /** The consumption is measured over at least that time. */
+  static constexpr double MEASURE_SECONDS = 0.01;
+
+  /** What is done in one go under the LRU list mutex, in descriptors that are
+  passed by. Then the mutex is released for a moment. */
+  static constexpr size_t CHUNK = 64;
+
+  /** A page that is evicted takes as long as so many that are passed by. */
+  static constexpr size_t EVICT_COST = 4;
+
+  /** After a walk in vain, wait at least that long for writes to complete, so
+  that a flusher that finds nothing does not poll. */
+  static constexpr uint64_t MIN_PAUSE_USEC = 1000;
+
+  /** To pass by a descriptor takes some 50 ns if it is in no cache. So a walk
+  in vain is followed by a pause of ten times its length. */
+  static constexpr uint64_t PAUSE_NSEC_A_PAGE = 500;
+
+  /** Walks in vain, with no write complete meanwhile, before the young part of
+  the list is searched. A disk that writes, and be it slowly, completes
+  something in that time, and hot pages are left where they are. */
+  static constexpr unsigned OLD_PART_WALKS = 64;
+
+  /** What the buffer pool instance looks like. */
+  struct State {
+    /** Pages in the free list. */
+    size_t free{};
+    /** Threads that wait for a page. */
+    size_t waiters{};
+    /** Pages in the LRU list, and in its old part. */
+    size_t list{};
+    size_t old{};
+    /** Pages whose write has begun and is not complete. */
+    size_t in_flight{};
+    /** The writer has a batch that it has not handed to the disk yet. */
+    bool writer_busy{};
+  };
+
+  /** What the settings say. */
+  struct Settings {
+    /** Pages of the instance. */
+    size_t pool{};
+    /** innodb_lru_flusher_free_pages. */
+    size_t free_pages{};
+    /** What the LRU may write in a second. */
+    size_t rate{};
+    /** Pages that fit into a segment of the doublewrite file. */
+    size_t segment{};
+  };
+
+  enum class Page { FIXED, CLEAN, DIRTY };
+  enum class Action { PASS, EVICT, WRITE };
+  enum class Next { SLEEP, AGAIN, WAIT, GIVE_UP };
+
+  /** One walk along the list, from its tail. */
+  class Walk {
+   public:
+    Walk(size_t evict, size_t write, size_t depth)
+        : m_evict(evict), m_write(write), m_depth(depth) {}
+
+    /** @return true if the walk is over */
+    bool is_over() const { return m_evicted >= m_evict || m_looked >= m_depth; }
+
+    /** @return what to do with the next page of the list */
+    Action look(Page page) {
+      ++m_looked;
+      ++m_cost;
+      switch (page) {
+        case Page::CLEAN:
+          m_cost += EVICT_COST - 1;
+          return Action::EVICT;
+        case Page::DIRTY:
+          if (m_collected >= m_write) break;
+          ++m_collected;
+          return Action::WRITE;
+        case Page::FIXED:
+          break;
+      }
+      return Action::PASS;
+    }
+
+    void evicted(size_t n) { m_evicted += n; }
+
+    /** @return true if the mutex of the list is to be released now */
+    bool yields() {
+      if (m_cost < CHUNK) return false;
+      m_cost = 0;
+      return true;
+    }
+
+    size_t wanted() const { return m_evict; }
+    size_t n_evicted() const { return m_evicted; }
+    size_t n_looked() const { return m_looked; }
+    size_t n_collected() const { return m_collected; }
+    size_t depth() const { return m_depth; }
+
+   private:
+    /** The walk ends with so many pages evicted, or looked at. */
+    size_t m_evict;
+    /** So many dirty pages are put aside for the writer. */
+    size_t m_write;
+    size_t m_depth;
+    size_t m_evicted{};
+    size_t m_looked{};
+    size_t m_collected{};
+    size_t m_cost{};
+  };
+
+  /** Sets the target from what was consumed. To be called before each walk.
+  @param[in]  now       seconds, of any clock
+  @param[in]  freed     pages that the flusher has put into the free list, ever
+  @param[in]  free      length of the free list
+  @param[in]  settings  settings */
+  void measure(double now, uint64_t freed, size_t free,
+               const Settings &settings) {
+    if (const auto time = now - m_measured; time > MEASURE_SECONDS) {
+      const auto taken = static_cast<double>(freed - m_freed) +
+                         static_cast<double>(m_free) -
+                         static_cast<double>(free);
+      const auto rate = std::max(0.0, taken / time);
+      /* A rise counts at once, so that nobody has to wait for it. */
+      m_consumption = std::max(rate, 0.7 * m_consumption + 0.3 * rate);
+      m_measured = now;
+      m_freed = freed;
+      m_free = free;
+    }
+
+    auto target = settings.free_pages;
+    if (target == 0) {
+      const auto least =
+          std::min(MIN_FREE, std::max<size_t>(1, settings.pool / 32));
+      target = std::clamp(static_cast<size_t>(m_consumption * HORIZON_SECONDS),
+                          least, std::max(settings.rate, MIN_FREE));
+    }
+    /* What is kept free holds no data. */
+    m_target = std::min(target, std::max<size_t>(1, settings.pool / 8));
+    m_low_water = (m_target + 1) / 2;
+    m_batch = std::min(BATCH_PAGES, settings.segment);
+  }
+
+  /** @return pages to be in the free list after a walk */
+  size_t target() const { return m_target; }
+
+  /** @return the flusher gets up when fewer pages are free. Half of the target:
+  so a walk yields the other half at least. */
+  size_t low_water() const { return m_low_water; }
+
+  /** @return true if there is nothing to do */
+  bool is_served(const State &state) const {
+    return state.waiters == 0 && state.free >= m_low_water;
+  }
+
+  /** @return true if writes will make pages clean */
+  static bool is_under_way(const State &state) {
+    return state.in_flight > 0 || state.writer_busy;
+  }
+
+  /** @return the next walk */
+  Walk plan(const State &state) const {
+    const auto ahead =
+        state.list > MIN_LIST ? std::max(m_target, state.free) - state.free : 0;
+    const auto evict = ahead + state.waiters;
+    /* What is under way lies at the tail, and is passed by. Behind it lies what
+    is to be evicted, and what is to be written meanwhile. */
+    const auto near = state.in_flight + evict + m_batch;
+    /* If that was in vain, look further. */
+    const auto far = near << std::min(m_in_vain, 32U);
+    const bool old_part =
+        state.old > 0 && m_in_vain < OLD_PART_WALKS && is_under_way(state);
+    const auto most = old_part ? state.old : SIZE_MAX;
+    return {evict, state.writer_busy ? 0 : m_batch,
+            std::max(near, std::min(far, most))};
+  }
+
+  /** @return true if the dirty pages of a walk are worth a batch now
+  @param[in]  walk   a walk that is over
+  @param[in]  state  as it is after the walk */
+  bool writes(const Walk &walk, const State &state) const {
+    return walk.n_collected() >=
+           (is_served(state) ? std::min(MIN_BATCH_PAGES, m_batch) : 1);
+  }
+
+  /** To be called after a walk, and what it has collected is given to the
+  writer.
+  @return what to do next
+  @param[in]  walk   a walk that is over
+  @param[in]  state  as it is after the walk */
+  Next next(const Walk &walk, const State &state) {
+    if (walk.wanted() == 0) {
+      return is_served(state) ? Next::SLEEP : Next::GIVE_UP;
+    }
+    if (walk.n_evicted() >= walk.wanted()) {
+      /* Pages were found before the walk had got half as far as it might. */
+      if (m_in_vain > 0 && walk.n_looked() <= walk.depth() / 2) --m_in_vain;
+      return is_served(state) ? Next::SLEEP : Next::AGAIN;
+    }
+    if (is_under_way(state)) return Next::WAIT;
+    if (is_served(state)) return Next::SLEEP;
+    if (walk.n_evicted() == 0 && walk.n_looked() < walk.depth()) {
+      /* It has seen all of the list. */
+      return Next::GIVE_UP;
+    }
+    ++m_in_vain;
+    return Next::AGAIN;
+  }
+
+  /** @return microseconds to wait for writes at most */
+  static uint64_t pause_usec(const Walk &walk) {
+    return std::max(MIN_PAUSE_USEC, walk.n_looked() * PAUSE_NSEC_A_PAGE / 1000);
+  }
+
+  /** @return so many writes have to complete to end the wait early: half of
+  them, but few if somebody waits */
+  static size_t wait_for(const State &state) {
+    const auto half = std::max<size_t>(1, state.in_flight / 2);
+    return state.waiters > 0 ? std::min(half, MIN_BATCH_PAGES) : half;
+  }
+
+  /** To be called after a wait.
+  @return what to do next
+  @param[in]  progress  true if a write has completed, or a batch gone out
+  @param[in]  state     as it is after the wait */
+  Next waited(bool progress, const State &state) {
+    if (progress) {
+      m_in_vain = 0;
+    } else if (is_served(state)) {
+      return Next::SLEEP;
+    } else {
+      ++m_in_vain;
+    }
+    return Next::AGAIN;
+  }
+
+  /** To be called if pages are wanted and none can be had. The flusher tries
+  again when half of what is left has been taken, or, if nothing was left, when
+  somebody misses a page, but not by polling. In a short list nothing is done
+  before somebody waits. */
+  void give_up(const State &state) {
+    m_low_water =
+        state.list > MIN_LIST ? std::max<size_t>(1, state.free / 2) : 0;
+  }
+
+ private:
+  size_t m_target{};
+  size_t m_low_water{};
+  size_t m_batch{BATCH_PAGES};
+  /** Walks that found too little since a write completed, or since pages were
+  found near the tail. */
+  unsigned m_in_vain{};
+  /** Pages a second that are taken from the free list. */
+  double m_consumption{};
+  double m_measured{};
+  uint64_t m_freed{};
+  size_t m_free{};
+};
+
+#endif /* buf0lrupolicy_h */
