@@ -456,9 +456,8 @@ void fade(double factor) {
     b.reads = less(pool.reads, b.reads);
     b.references = less(references, b.references);
     b.sampled.n = less(sampled_reads.n, b.sampled.n);
-    b.sampled.weighted =
-        sampled_reads.weighted -
-        (sampled_reads.weighted - b.sampled.weighted) * factor;
+    b.sampled.weighted = sampled_reads.weighted -
+                         (sampled_reads.weighted - b.sampled.weighted) * factor;
     const auto now = Clock::now();
     b.when = now - std::chrono::duration_cast<Clock::duration>(
                        std::chrono::duration<double>(now - b.when) * factor);

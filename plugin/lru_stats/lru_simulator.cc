@@ -683,8 +683,8 @@ void Lru_simulator::restart_counting(size_t config) {
 void Lru_simulator::fade(size_t config, double factor) {
   auto &list = m_lists[config];
   list.began = m_events - (m_events - list.began) * factor;
-  list.sampled_reads = static_cast<uint64_t>(
-      static_cast<double>(list.sampled_reads) * factor);
+  list.sampled_reads =
+      static_cast<uint64_t>(static_cast<double>(list.sampled_reads) * factor);
   list.unproved *= factor;
   for (auto &group : list.reads) group *= factor;
   for (auto &group : list.deviation) group *= factor;

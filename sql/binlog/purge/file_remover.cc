@@ -91,8 +91,8 @@ class Lease {
     m_fd = fd;
     // Somebody who waits for the lease is announced by a signal. SIGIO, the
     // default, would end the server; SIGURG is ignored by default.
-    m_is_granted = fcntl(fd, F_SETSIG, SIGURG) == 0 &&
-                   fcntl(fd, F_SETLEASE, F_WRLCK) == 0;
+    m_is_granted =
+        fcntl(fd, F_SETSIG, SIGURG) == 0 && fcntl(fd, F_SETLEASE, F_WRLCK) == 0;
 #endif
     DBUG_EXECUTE_IF("mutate_binlog_purge_lease", m_is_granted = true;);
   }

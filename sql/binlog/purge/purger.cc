@@ -41,11 +41,11 @@
 #include "mysql/psi/mysql_stage.h"
 #include "mysql/psi/mysql_thread.h"
 #include "mysqld_error.h"
+#include "sql/binlog.h"  // log_bin_basename
 #include "sql/binlog/purge/file_remover.h"
 #include "sql/binlog/purge/leftovers.h"
 #include "sql/binlog/purge/pending_list.h"
 #include "sql/binlog/purge/pending_queue.h"
-#include "sql/binlog.h"  // log_bin_basename
 #include "sql/binlog_index.h"
 #include "sql/current_thd.h"
 #include "sql/debug_sync.h"

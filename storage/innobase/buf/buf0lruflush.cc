@@ -285,8 +285,8 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   @return the page, or nullptr if none was to be had */
   buf_block_t *wait();
 
-  /** A write of an LRU batch is complete. There is a clean page at the tail; who
-  waits has the first claim to it. */
+  /** A write of an LRU batch is complete. There is a clean page at the tail;
+  who waits has the first claim to it. */
   void written() {
     if (!m_pool->try_LRU_scan && m_n_waiters.load() == 0) {
       m_pool->try_LRU_scan = true;

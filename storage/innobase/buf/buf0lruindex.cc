@@ -494,8 +494,7 @@ void resolve(Names_by_key &names) {
 
   for (auto &entry : names) {
     if (!entry.second.table.empty()) continue;
-    split_path(paths[static_cast<space_id_t>(entry.first.space)],
-               entry.second);
+    split_path(paths[static_cast<space_id_t>(entry.first.space)], entry.second);
   }
 }
 
