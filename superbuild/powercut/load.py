@@ -28,6 +28,8 @@ STEPS_AHEAD = 1  #: what a client may have had committed beyond what it was told
 
 PAD = "REPEAT(CHAR(97 + {v} % 26), 60 + ({id} * 31 + {v} * 17) % 800)"
 
+CREATE_UNDO = "CREATE UNDO TABLESPACE pc_undo ADD DATAFILE 'pc_undo.ibu'"
+
 #: Errors after which a client does the same again.
 AGAIN = {1205, 1213}
 
@@ -310,7 +312,7 @@ class Load:
     def _undo(self) -> None:
         dice = random.Random(f"{self._seed} undo")
         with self._connect(None) as connection, connection.cursor() as cursor:
-            cursor.execute("CREATE UNDO TABLESPACE pc_undo ADD DATAFILE 'pc_undo.ibu'")
+            cursor.execute(CREATE_UNDO)
             while not self._over.wait(dice.random()):
                 name = dice.choice(("innodb_undo_001", "innodb_undo_002", "pc_undo"))
                 cursor.execute(f"ALTER UNDO TABLESPACE {name} SET INACTIVE")
@@ -602,5 +604,13 @@ def _check_files(cursor: pymysql.cursors.Cursor, data: Path, found: Findings) ->
     for file in [*data.glob("pc/*"), *data.glob("pcddl/*"), *data.glob("*.ib[ud]")]:
         if file.name not in known:
             size = file.stat().st_size
-            kind = "known: undo file" if file.name == "pc_undo.ibu" else "stray"
-            found.add(kind, f"{file.relative_to(data)} of {size} bytes belongs to no tablespace")
+            kind, more = "stray", ""
+            if file.name == "pc_undo.ibu":
+                kind = "known: undo file"
+                try:
+                    cursor.execute(CREATE_UNDO)
+                except pymysql.Error as error:
+                    more = f"; to create it again fails: {error}"
+            found.add(
+                kind, f"{file.relative_to(data)} of {size} bytes belongs to no tablespace{more}"
+            )
