@@ -550,7 +550,9 @@ def _check_binlog(
                     seen.setdefault(key, []).append(number)
     last = {f"R {client}": number for client, number in numbers.items()}
     for key, there in seen.items():
-        if there != list(range(there[0], there[0] + len(there))):
+        # The server writes DROP TABLE in words of its own, without the comment.
+        gapless = sorted(there) if key == "D" else range(there[0], there[0] + len(there))
+        if there != list(gapless):
             found.add("binlog", f"transactions of {key} are not in order without gaps: {there}")
         if key != "D" and there[-1] != last.get(key):
             found.add("binlog", f"{key}: the log ends with {there[-1]}, the engine {last.get(key)}")
