@@ -30,6 +30,9 @@ PAD = "REPEAT(CHAR(97 + {v} % 26), 60 + ({id} * 31 + {v} * 17) % 800)"
 
 CREATE_UNDO = "CREATE UNDO TABLESPACE pc_undo ADD DATAFILE 'pc_undo.ibu'"
 
+#: A purge while somebody has LOCK INSTANCE FOR BACKUP.
+BACKUP_LOCK = 4085
+
 #: Errors after which a client does the same again.
 AGAIN = {1205, 1213}
 
@@ -306,7 +309,12 @@ class Load:
                         cursor.execute("FLUSH BINARY LOGS")
                     continue
                 to = logs[-dice.randint(2, 4)]
-                cursor.execute(f"PURGE BINARY LOGS TO '{to}'")
+                try:
+                    cursor.execute(f"PURGE BINARY LOGS TO '{to}'")
+                except pymysql.Error as error:
+                    if error.args[0] != BACKUP_LOCK:
+                        raise
+                    continue  # a master key is being rotated
                 self._mark(f"P {to}\n")
 
     def _undo(self) -> None:
