@@ -512,7 +512,11 @@ def recover(
             recovery = start(server)
         except stress.Failure:
             errors = errors_of(server)
-            kind = "known: page of TRX_SYS" if trx_sys_is_torn(server, errors) else "no start"
+            kind = "no start"
+            if trx_sys_is_torn(server, errors):
+                kind = "known: page of TRX_SYS"
+            elif any("check if keyring is loaded" in error for error in errors):
+                kind = "known: keyring"
             found.add(kind, " / ".join(line[28:220] for line in errors[:3]))
             return found, recovery
         try:
@@ -692,7 +696,11 @@ def one_recording(
         if count == 0:
             continue
         if where != place and not (where / "complete").exists():
-            image_of_recovery(rig, entry, place, log, again, arguments.seed)
+            try:
+                image_of_recovery(rig, entry, place, log, again, arguments.seed)
+            except stress.Failure as error:
+                print(f"{again}: there is no recovery to record: {str(error)[:300]}", flush=True)
+                continue
         cuts = choose(Log(where / "log"), entry, recording, mode, arguments.seed, count)
         cuts = [c for c in cuts if (entry.name, recording, mode, c.index) not in table.done]
         for _, row in rig.cut(entry, where, cuts):
