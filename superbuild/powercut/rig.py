@@ -528,6 +528,8 @@ def recover(
                     cursor.execute("DROP TABLE pc.afterwards")
         except pymysql.Error as error:
             kind = "crash" if error.args and error.args[0] in (2006, 2013) else "refused"
+            if "master key from keyring" in str(error):
+                kind = "known: keyring"
             found.add(kind, f"{error}")
         if server.running:
             with contextlib.suppress(subprocess.TimeoutExpired):
