@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 ROOT = Path(__file__).resolve().parents[2]
+UNMOUNT = ["umount"] if os.geteuid() == 0 else ["fusermount3", "-u"]
 RECORDER = ROOT / "build" / "powercut" / "recorder"
 
 
@@ -63,13 +64,15 @@ class Recording:
         assert self._process is not None
         for _ in range(100):
             unmounted = subprocess.run(
-                ["umount", self.mount], stderr=subprocess.DEVNULL, check=False
+                [*UNMOUNT, self.mount], stderr=subprocess.DEVNULL, check=False
             )
             if unmounted.returncode == 0:
                 break
             time.sleep(0.1)
         else:
-            subprocess.run(["umount", "--lazy", self.mount], check=False)
+            subprocess.run(
+                [*UNMOUNT, "-l" if UNMOUNT[0] == "umount" else "-z", self.mount], check=False
+            )
             self._process.terminate()
         self._process.wait()
         shutil.rmtree(self.store)
