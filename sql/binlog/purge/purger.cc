@@ -386,14 +386,20 @@ Purged_files Purger::remove_all_now(bool is_reset) {
 
 /**
   Waits until each file that is pending now was removed, or has failed to be.
+  Files that have failed before are not waited for.
 
-  @param is_reset  no pauses, no backup lock
-  @return true if the session was killed, with the error reported
+  @param is_reset  no pauses, no backup lock, and no error for files that stay
+  @return true with an error reported: the session was killed, or a file is
+  still there
 */
 bool Purger::wait_until_removed(THD *thd, bool is_reset) {
   if (!m_is_initialized) return false;
   mysql_mutex_lock(&m_mutex);
   const ulonglong last = m_queue.last_number();
+  std::set<ulonglong> awaited;
+  m_queue.for_each([&awaited](const Pending_file &file) {
+    if (file.last_errno == 0) awaited.insert(file.number);
+  });
   if (!m_is_running || !m_queue.has_untried(last)) {
     mysql_mutex_unlock(&m_mutex);
     return false;
@@ -408,10 +414,19 @@ bool Purger::wait_until_removed(THD *thd, bool is_reset) {
   while (!thd->killed && !m_is_stopping && m_queue.has_untried(last))
     mysql_cond_wait(&m_idle_cond, &m_mutex);
   if (is_reset) --m_waiting_resets;
+  bool is_left = false;
+  m_queue.for_each([&](const Pending_file &file) {
+    is_left |= awaited.count(file.number) != 0;
+  });
   mysql_mutex_unlock(&m_mutex);
   thd->EXIT_COND(&old_stage);
-  if (!thd->killed) return false;
-  thd->send_kill_message();
+  if (thd->killed) {
+    thd->send_kill_message();
+    return true;
+  }
+  if (is_reset || !is_left) return false;
+  /* A script that purges until there is room must not go on. */
+  my_error(ER_BINLOG_PURGE_FATAL_ERR, MYF(0));
   return true;
 }
 
@@ -477,8 +492,10 @@ bool Purger::wait_for_backup(THD *thd) {
         (is_disk_nearly_full() &&
          DBUG_EVALUATE_IF("mutate_binlog_purge_low_disk", false, true)))
       break;
-    if (!acquire_shared_backup_lock(thd, backup_lock_wait_seconds, false))
+    if (!acquire_shared_backup_lock(thd, backup_lock_wait_seconds, false)) {
+      m_is_backup_wait_logged = false;
       break;
+    }
     const bool is_timeout =
         thd->get_stmt_da()->mysql_errno() == ER_LOCK_WAIT_TIMEOUT;
     thd->clear_error();
@@ -499,7 +516,6 @@ bool Purger::wait_for_backup(THD *thd) {
     }
     write_messages();
   }
-  m_is_backup_wait_logged = false;
   return false;
 }
 
@@ -850,10 +866,15 @@ void Purger::start() {
 
   // By the name while shrinking, without the folder.
   std::set<std::string> known;
-  m_queue.for_each([&known](const Pending_file &file) {
-    const std::string name = File_remover::name_while_shrinking(file.file.name);
-    known.insert(name.substr(dirname_length(name.c_str())));
-  });
+  {
+    /* Replication and events have been started: somebody may purge already. */
+    MUTEX_LOCK(guard, &m_mutex);
+    m_queue.for_each([&known](const Pending_file &file) {
+      const std::string name =
+          File_remover::name_while_shrinking(file.file.name);
+      known.insert(name.substr(dirname_length(name.c_str())));
+    });
+  }
   Purged_files orphans;
   for (const Purged_file &file : find_shrinking(log_bin_basename))
     if (known.count(file.name.substr(dirname_length(file.name.c_str()))) == 0)

@@ -432,6 +432,8 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   /** A thread that waited found that the evictor does not move. Others do not
   wait for it until it does. */
   std::atomic<bool> m_stuck{false};
+  /** A thread that waits searches the list by itself. */
+  std::atomic<bool> m_searching{false};
 
   /** The writer waits for a segment of the doublewrite file. */
   std::atomic<bool> m_wants_segment{false};
@@ -522,9 +524,13 @@ buf_block_t *Lru_flusher::wait() {
 
   thd_wait_begin(nullptr, THD_WAIT_DISKIO);
   do {
-    if (m_stuck.load()) {
-      /* There may be clean pages, and nobody who looks for them. */
-      if (buf_LRU_scan_and_free_block(m_pool, true)) {
+    if (m_stuck.load() && !m_searching.exchange(true)) {
+      /* There may be clean pages, and nobody who looks for them. One thread at
+      a time: the search holds the mutex of the list, which the evictor needs to
+      show that it works again. */
+      const bool freed = buf_LRU_scan_and_free_block(m_pool, true);
+      m_searching.store(false);
+      if (freed) {
         block = buf_LRU_get_free_only(m_pool);
         continue;
       }
@@ -569,6 +575,11 @@ buf_block_t *Lru_flusher::queue_up(Clock::time_point end, bool &sent_away) {
     if (mysql_cond_timedwait(&self.cond, &m_mutex, &until) == 0 || self.done) {
       continue;
     }
+    if (m_waits.load() && UT_LIST_GET_LEN(m_pool->free) > 0) {
+      /* Others have freed pages while the evictor waits for writes. */
+      m_wake = true;
+      mysql_cond_signal(&m_cond);
+    }
     const bool stuck = beats == m_beats.load() && !m_waits.load();
     if (stuck) m_stuck.store(true);
     beats = m_beats.load();
@@ -599,6 +610,9 @@ bool Lru_flusher::sleep() {
   while (m_running.load() && !m_wake && m_waiters.empty() &&
          (!serves() || UT_LIST_GET_LEN(m_pool->free) >= m_low_water.load())) {
     mysql_cond_wait(&m_cond, &m_mutex);
+    /* Whoever woke us has cleared it, and there may be nothing to do any more.
+     */
+    m_asleep.store(true);
   }
   m_asleep.store(false);
   m_wake = false;
@@ -660,6 +674,7 @@ void Lru_flusher::work() {
       case Lru_policy::Next::GIVE_UP:
         m_policy.give_up(now);
         m_low_water.store(m_policy.low_water());
+        serve_waiters();
         dismiss_waiters();
         return;
       case Lru_policy::Next::SLEEP:
@@ -933,8 +948,11 @@ void Lru_flusher::run_writer() {
     tried again at once. */
     if (n > 0) {
       m_progress.fetch_add(1);
-      m_wake = m_waits.load();
-      if (m_wake) mysql_cond_signal(&m_cond);
+      /* Never taken back: somebody else may have set it, who wakes but once. */
+      if (m_waits.load()) {
+        m_wake = true;
+        mysql_cond_signal(&m_cond);
+      }
     }
     mysql_mutex_unlock(&m_mutex);
   }
@@ -1091,6 +1109,10 @@ void buf_lru_flusher_before_sync() {
 void buf_lru_flusher_segment_free() {
   auto *const all = flushers.load(std::memory_order_acquire);
   if (all == nullptr) return;
+  /* The last store of the queue that got the segment is a release only. It has
+  to come before m_wants_segment is looked at, or a writer that finds the queue
+  empty is not woken. */
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   for (auto &flusher : *all) flusher->segment_free();
 }
 
