@@ -377,11 +377,11 @@ const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v4() {
 
 /* Each hook can be left out, to see that a test notices: the keywords are those
 of the file `mutations` of the suite lru_stats. */
-#define LEFT_OUT(NAME) DBUG_EVALUATE_IF("mutate_lru_" NAME, true, false)
+#define LEFT_OUT(KEYWORD) DBUG_EVALUATE_IF(KEYWORD, true, false)
 
 void buf_lru_hook_added(buf_page_t *bpage, bool old) {
   ut_ad(mutex_own(&buf_pool_from_bpage(bpage)->LRU_list_mutex));
-  if (LEFT_OUT("added")) return;
+  if (LEFT_OUT("mutate_lru_added")) return;
 
   if (!old) bpage->lru_history.set_index(Buf_lru_history::NEW);
   if (!buf_lru_trace_on()) return;
@@ -395,13 +395,13 @@ void buf_lru_hook_added(buf_page_t *bpage, bool old) {
 
 void buf_lru_hook_reused(const buf_page_t *bpage) {
   ut_ad(mutex_own(&buf_pool_from_bpage(bpage)->LRU_list_mutex));
-  if (LEFT_OUT("reused")) return;
+  if (LEFT_OUT("mutate_lru_reused")) return;
 
   bpage->lru_history.set_index(Buf_lru_history::NEW);
 }
 
 void buf_lru_hook_accessed(const buf_page_t *bpage) {
-  if (LEFT_OUT("accessed")) return;
+  if (LEFT_OUT("mutate_lru_accessed")) return;
 
   const auto page = buf_lru_trace_page(bpage->id);
   if (!buf_lru_trace_takes(page)) {
@@ -421,7 +421,7 @@ void buf_lru_hook_accessed(const buf_page_t *bpage) {
 }
 
 void buf_lru_hook_read(const buf_page_t *bpage, bool ahead) {
-  if (LEFT_OUT("read")) return;
+  if (LEFT_OUT("mutate_lru_read")) return;
   if (!buf_lru_index_on.load(std::memory_order_relaxed)) return;
 
   const auto index = buf_lru_index_of_read(bpage);
@@ -437,7 +437,7 @@ void buf_lru_hook_read(const buf_page_t *bpage, bool ahead) {
 }
 
 void buf_lru_hook_not_made_young(const buf_page_t *bpage) {
-  if (LEFT_OUT("not_made_young")) return;
+  if (LEFT_OUT("mutate_lru_not_made_young")) return;
   if (bpage->lru_history.note_access()) {
     add(counters_of(buf_pool_from_bpage(bpage)).not_made_young_first);
   }
@@ -449,7 +449,7 @@ void buf_lru_hook_not_made_young(const buf_page_t *bpage) {
 
 void buf_lru_hook_make_young(buf_page_t *bpage) {
   ut_ad(mutex_own(&buf_pool_from_bpage(bpage)->LRU_list_mutex));
-  if (LEFT_OUT("make_young")) return;
+  if (LEFT_OUT("mutate_lru_make_young")) return;
 
   if (!bpage->old) {
     add(counters_of(buf_pool_from_bpage(bpage)).young_to_head);
@@ -469,7 +469,7 @@ void buf_lru_hook_make_young(buf_page_t *bpage) {
 
 void buf_lru_hook_young_to_old(buf_page_t *bpage) {
   ut_ad(mutex_own(&buf_pool_from_bpage(bpage)->LRU_list_mutex));
-  if (LEFT_OUT("young_to_old")) return;
+  if (LEFT_OUT("mutate_lru_young_to_old")) return;
 
   bpage->lru_history.note_young();
   add(counters_of(buf_pool_from_bpage(bpage)).young_to_old);
@@ -483,12 +483,13 @@ void buf_lru_hook_removed(const buf_page_t *bpage, bool zip) {
   const auto evicted = evicting;
   evicting = {};
 
-  if (buf_pool->freed_page_clock == 1 && !LEFT_OUT("first_removal")) {
+  if (buf_pool->freed_page_clock == 1 &&
+      !LEFT_OUT("mutate_lru_first_removal")) {
     /* From now on InnoDB looks at the place of a page in the list. */
     set(counters_of(buf_pool).accesses_at_first_removal,
         uncounted_accesses(buf_pool));
   }
-  if (LEFT_OUT("gone") && !evicted.page) return;
+  if (LEFT_OUT("mutate_lru_gone") && !evicted.page) return;
 
   const bool stays = !zip && bpage->zip.data != nullptr &&
                      buf_page_get_state(bpage) == BUF_BLOCK_FILE_PAGE;
@@ -504,7 +505,7 @@ void buf_lru_hook_removed(const buf_page_t *bpage, bool zip) {
 }
 
 void buf_lru_hook_invalidated(const buf_pool_t *buf_pool) {
-  if (LEFT_OUT("invalidated")) return;
+  if (LEFT_OUT("mutate_lru_invalidated")) return;
   auto &c = counters_of(buf_pool);
   for (auto counter :
        {&c.not_made_young_first, &c.young_to_head, &c.young_to_old,
@@ -518,7 +519,7 @@ void buf_lru_hook_invalidated(const buf_pool_t *buf_pool) {
 }
 
 bool buf_lru_hook_evict(buf_page_t *bpage) {
-  if (LEFT_OUT("evict")) return buf_LRU_free_page(bpage, true);
+  if (LEFT_OUT("mutate_lru_evict")) return buf_LRU_free_page(bpage, true);
   const Eviction eviction(bpage);
   if (!buf_LRU_free_page(bpage, true)) {
     evicting = {};
@@ -529,14 +530,15 @@ bool buf_lru_hook_evict(buf_page_t *bpage) {
 }
 
 void buf_lru_hook_evicting(const buf_page_t *bpage) {
-  if (LEFT_OUT("evicting")) return;
+  if (LEFT_OUT("mutate_lru_evicting")) return;
   Eviction(bpage).count();
 }
 
 bool buf_lru_hook_free_written(buf_page_t *bpage, bool by_lru_batch) {
   const bool evicts = by_lru_batch || flushing_for_free_page;
-  return evicts && !LEFT_OUT("free_written") ? buf_lru_hook_evict(bpage)
-                                             : buf_LRU_free_page(bpage, true);
+  return evicts && !LEFT_OUT("mutate_lru_free_written")
+             ? buf_lru_hook_evict(bpage)
+             : buf_LRU_free_page(bpage, true);
 }
 
 bool buf_lru_hook_flush_user(buf_pool_t *buf_pool, buf_page_t *bpage) {
@@ -545,26 +547,26 @@ bool buf_lru_hook_flush_user(buf_pool_t *buf_pool, buf_page_t *bpage) {
       buf_flush_page(buf_pool, bpage, BUF_FLUSH_SINGLE_PAGE, true);
   flushing_for_free_page = false;
 
-  if (flushed && !LEFT_OUT("flush_user")) {
+  if (flushed && !LEFT_OUT("mutate_lru_flush_user")) {
     add(counters_of(buf_pool).flushed_user);
   }
   return flushed;
 }
 
 void buf_lru_hook_flushed_cleaner(const buf_pool_t *buf_pool, size_t n) {
-  if (LEFT_OUT("flushed_cleaner")) return;
+  if (LEFT_OUT("mutate_lru_flushed_cleaner")) return;
   if (n > 0) add(counters_of(buf_pool).flushed_cleaner, n);
 }
 
 void buf_lru_hook_user_scan(const buf_pool_t *buf_pool, size_t n) {
-  if (LEFT_OUT("user_scan")) return;
+  if (LEFT_OUT("mutate_lru_user_scan")) return;
   auto &c = counters_of(buf_pool);
   add(c.user_scans);
   if (n > 0) add(c.user_scanned, n);
 }
 
 void buf_lru_hook_waited(const buf_pool_t *buf_pool, uint64_t usec) {
-  if (LEFT_OUT("waited")) return;
+  if (LEFT_OUT("mutate_lru_waited")) return;
   auto &c = counters_of(buf_pool);
   add(c.free_waits);
   add(c.free_wait_usec, usec);
