@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The load behind the walk-through of docs/lru_observatory.md, and its output:
+# The load behind the walk-through of docs/design/lru_observatory.md, and its output:
 # point selects on a table that fits into the pool, and a report that goes through
 # three smaller ones, each of them several times. The report's pages are touched
 # again later than innodb_old_blocks_time, are made young, and push the table out.

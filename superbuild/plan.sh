@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The first line of make run and make test: what is about to happen, and how
 # much time, disk and download it takes. Ends there when the disk does not hold it.
-# Figures: docs/build-times.md.
+# Figures: docs/design/build-times.md.
 set -euo pipefail
 goal=$1 preset=$2
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

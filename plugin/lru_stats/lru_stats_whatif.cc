@@ -38,7 +38,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 namespace lru_stats {
 
-/** The columns, documented in docs/lru_observatory.md. */
+/** The columns, documented in docs/design/lru_observatory.md. */
 static ST_FIELD_INFO columns[] = {
     number_column("POOL_SIZE"),
     number_column("OLD_BLOCKS_PCT"),

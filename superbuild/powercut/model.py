@@ -6,7 +6,7 @@ A Disk is moved along the log of a recording. It holds what must have survived a
 failure at that place, and a list of what was done since, and may have. An image
 is the first, and a legal part of the second.
 
-What is legal, see docs/power_cuts.md. In short:
+What is legal, see docs/design/power_cuts.md. In short:
 
 posix      A file's content survives by a sync of that file, a name by a sync of its
            directory. All that was not synced is lost or kept, each for itself, but

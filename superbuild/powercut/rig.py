@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright (c) 2026, Sluice contributors.
 # GPLv2, see LICENSE.
-"""Cuts the power of servers and looks at what they recover; see docs/power_cuts.md.
+"""Cuts the power of servers and looks at what they recover; see docs/design/power_cuts.md.
 
 A server runs a load on a file system that records (recorder.cc). From the log of one
 recording many failures are made (model.py), each at another place of the log, and

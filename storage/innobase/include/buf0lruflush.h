@@ -20,7 +20,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 /** @file include/buf0lruflush.h
  Two threads for each buffer pool instance that keep the free list filled, so
  that threads that need a page need neither search the LRU list nor write a
- page. The design note is docs/lru_flusher.md.
+ page. The design note is docs/design/lru_flusher.md.
 
  The functions here are all that the upstream code knows of it. */
 
