@@ -601,7 +601,7 @@ def report_text(patch, tests):
         for suite, test in re.findall(r"^mysql-test/suite/([^/]+)/t/([^/]+)\.test$", "\n".join(tests), re.M)
     })
     version = re.search(r"^UPSTREAM_VERSION=(.*)$", (ROOT / "upstream/pin").read_text(), re.M)[1]
-    note = ROOT / "docs" / f"{patch.name}.md"
+    note = ROOT / "docs/design" / f"{patch.name}.md"
     sections = {}
     if note.is_file():
         for title, text in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", note.read_text(), re.M | re.S):
