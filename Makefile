@@ -61,7 +61,7 @@ test-mutations: ## Break each feature on purpose: does a test notice? (SUITE=nam
 stress-gate: ## Stress the lock-free parts of page I/O alone, under TSAN and ASAN (SECONDS=60 each)
 	@superbuild/stress/gate.sh $(SECONDS)
 
-.PHONY: bench bench-report bench-test superbuild-test
+.PHONY: bench bench-report pictures bench-test superbuild-test
 VENV = build/bench/venv
 $(VENV)/complete: bench/requirements.txt
 	@superbuild/venv.sh $(VENV) $<
@@ -112,6 +112,9 @@ bench: $(VENV)/complete ## Measure servers side by side (SCENARIO= SERVERS= QUIC
 
 bench-report: $(VENV)/complete ## Draw the report of a run again (RUN=, the newest without)
 	@$(harness) report $(if $(RUN),--run $(RUN))
+
+pictures: $(VENV)/complete ## Draw the pictures of the documents from the committed results
+	@cd bench && ../$(VENV)/bin/python -m harness.report.picture
 
 bench-test: $(VENV)/complete ## Run the tests of the benchmarks (on a server, if one is built)
 	@cd bench && ../$(VENV)/bin/python -m pytest --quiet -p no:cacheprovider $(if $(JUNIT),--junitxml=$(JUNIT))

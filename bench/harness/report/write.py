@@ -13,6 +13,7 @@ import jinja2
 import matplotlib
 import pandas as pd
 from markupsafe import Markup
+from matplotlib.figure import Figure
 
 from harness import places, settings
 from harness.report import verdict
@@ -131,13 +132,17 @@ def _item(run: RunDirectory, scenario: Scenario, block: Block) -> Item:
         return Item("text", block.text)
     if isinstance(block, Table):
         return _table(block)
-    svg = io.StringIO()
-    block.figure.savefig(svg, format="svg", metadata={"Date": None})
-    text = svg.getvalue()
+    text = svg(block.figure)
     file = f"plots/{scenario.name}-{block.name}.svg"
     (run.path / file).write_text(text)
     # In HTML the drawing stands without its XML declaration and document type.
     return Item("plot", block.caption, file=file, svg=Markup(text[text.index("<svg") :]))
+
+
+def svg(figure: Figure) -> str:
+    drawn = io.StringIO()
+    figure.savefig(drawn, format="svg", metadata={"Date": None})
+    return drawn.getvalue()
 
 
 def _table(block: Table) -> Item:

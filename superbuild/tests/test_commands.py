@@ -1,0 +1,44 @@
+"""What README and docs/user tell people to type."""
+
+import re
+
+import commands
+import pytest
+from conftest import ROOT
+
+
+def test_every_command_is_marked_and_the_cheap_ones_work(capfd):
+    assert commands.run(long=False)
+    assert capfd.readouterr().out.count("commands: README.md") >= 1
+
+
+def test_a_command_without_a_mark_is_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    for mark in ("", "<!-- command: later -->\n", "<!-- sql -->\n"):
+        page.write_text(f"Text.\n\n{mark}```sh\nmake\n```\n")
+        with pytest.raises(ValueError, match="page.md:.* no mark"):
+            list(commands.commands(page, tmp_path))
+    page.write_text("<!-- command: long, a build -->\n```sh\nmake\n```\n")
+    (command,) = commands.commands(page, tmp_path)
+    assert (command.text, command.reason) == ("make\n", "a build")
+
+
+def test_links_lead_somewhere():
+    """Files, and headings of Markdown files."""
+    lost = []
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/*/*.md")]
+    for page in [*pages, ROOT / "bench/README.md"]:
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+            if re.match(r"[a-z]+:", link):
+                continue
+            file, _, heading = link.partition("#")
+            target = (page.parent / file) if file else page
+            if not target.exists() or (heading and heading not in anchors(target)):
+                lost.append(f"{page.relative_to(ROOT)}: {link}")
+    assert lost == []
+
+
+def anchors(page):
+    """As GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
