@@ -42,3 +42,15 @@ def anchors(page):
     """As GitHub makes them."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_files_that_the_architecture_names_exist():
+    page = (ROOT / "docs/architecture.md").read_text()
+    names = set(re.findall(r"[\w/]+\.(?:cc|h|ic|sql)\b", page))
+    trees = [ROOT / "build/upstream", ROOT]
+    folders = ["", "sql", "sql/binlog/purge", "plugin/lru_stats", "storage/innobase"]
+    folders += ["storage/innobase/include", "storage/innobase/buf"]
+    places = [tree / folder for tree in trees for folder in folders]
+    assert len(names) > 30
+    lost = [name for name in names if not any((place / name).is_file() for place in places)]
+    assert lost == []
