@@ -171,9 +171,9 @@ patches-build: upstream ## Build PATCH=name alone on pristine upstream (debug)
 	@cmake --preset debug -B build/debug-$(PATCH) -DSLUICE_ONLY=$(PATCH) >/dev/null
 	@cmake --build build/debug-$(PATCH)
 
-upstream-report: upstream ## Write PATCH=name as a bug report to build/report/
-	@test -n "$(PATCH)" || { echo "make upstream-report needs PATCH=name, one of patches/series" >&2; exit 2; }
-	@$(PATCHES) report build/upstream $(PATCH) build/report/$(PATCH)
+upstream-report: upstream ## Write each patch as a bug report to build/report/ (PATCH=name: that one)
+	@for patch in $(or $(PATCH),$(shell sed -n 's/\.patch$$//p' patches/series)); do \
+	  $(PATCHES) report build/upstream $$patch build/report/$$patch || exit; done
 
 .PHONY: format lint clean
 format: upstream ## Format our server code with upstream's .clang-format

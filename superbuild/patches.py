@@ -605,6 +605,8 @@ def report_text(patch, tests):
     sections = {}
     if note.is_file():
         for title, text in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", note.read_text(), re.M | re.S):
+            # Links into this repository lead nowhere else.
+            text = re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
             sections[title.lower()] = text.strip("\n")
     effect = sections.get("measured", "Not a change of speed; nothing was measured.")
     repeat = sections.get("how to repeat", "The tests in this folder fail without the patch.")
