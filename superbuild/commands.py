@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-BLOCK = re.compile(r"^(?:<!-- ([^\n]*) -->\n)?```(sh|sql)\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^(?:<!-- ([^\n]*) -->\n)?```(sh|sql)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARKS = {
     "sh": re.compile(r"command: (run|long, (?P<reason>.+))"),
     "sql": re.compile(r"sql(: not run, (?P<reason>.+))?"),
@@ -76,8 +76,8 @@ def run(long):
                 if command.language != "sh" or (command.reason and not long):
                     continue
                 print(f"commands: {command.place}\n{command.text}", end="", flush=True)
-                done = subprocess.run(["bash", "-euo", "pipefail", "-c", command.text], cwd=clone)
-                if done.returncode:
+                shell = ["bash", "-euo", "pipefail", "-c", command.text]
+                if subprocess.run(shell, cwd=clone, check=False).returncode:
                     failed.append(command.place)
     for place in failed:
         print(f"commands: error: {place} failed", file=sys.stderr)

@@ -40,7 +40,7 @@ def test_links_lead_somewhere():
 
 def anchors(page):
     """As GitHub makes them."""
-    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 

@@ -15,7 +15,17 @@ from conftest import ROOT
 REFERENCE = ROOT / "docs/user/reference.md"
 UPSTREAM = ROOT / "build/upstream"
 # Where upstream's names come from, and what of our own source talks to users.
-UPSTREAM_FOLDERS = ("sql", "sql-common", "storage", "plugin", "components", "mysys", "vio", "libs", "include")
+UPSTREAM_FOLDERS = (
+    "sql",
+    "sql-common",
+    "storage",
+    "plugin",
+    "components",
+    "mysys",
+    "vio",
+    "libs",
+    "include",
+)
 UPSTREAM_PREFIXES = ("innodb_", "Innodb_", "Com_", "caching_sha2_password_", "myisam_")
 SPEAKING = (
     "sql/binlog/purge/*.cc",
@@ -45,7 +55,7 @@ def rows_under(text, heading):
 
 
 def headings(text, marks):
-    return re.findall(rf"^{marks} (`.*)$", text, re.M)
+    return re.findall(rf"^{marks} (`.*)$", text, re.MULTILINE)
 
 
 class Reference:
@@ -174,7 +184,9 @@ def not_upstreams(names):
 def seen(server):
     """What of the running server is not upstream's, and what our own things look like."""
     names = {
-        "variables": server.column("SELECT VARIABLE_NAME FROM performance_schema.variables_metadata"),
+        "variables": server.column(
+            "SELECT VARIABLE_NAME FROM performance_schema.variables_metadata"
+        ),
         "status": server.column("SELECT VARIABLE_NAME FROM performance_schema.global_status"),
         "tables": server.column(
             "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES"
@@ -237,8 +249,12 @@ def compare(seen, reference):
     problems = []
 
     def sets(kind, there, documented):
-        problems.extend(f"{kind} {name} has no entry" for name in sorted(set(there) - set(documented)))
-        problems.extend(f"there is no {kind} {name}" for name in sorted(set(documented) - set(there)))
+        problems.extend(
+            f"{kind} {name} has no entry" for name in sorted(set(there) - set(documented))
+        )
+        problems.extend(
+            f"there is no {kind} {name}" for name in sorted(set(documented) - set(there))
+        )
         return sorted(set(there) & set(documented))
 
     for name in sets("variable", seen["variables"], reference.variables):
@@ -332,8 +348,8 @@ def test_views(server, reference):
 
 def literals(path):
     """String literals, neighbours joined as the compiler does, without those for developers."""
-    source = re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.S)
-    source = re.sub(r"^#.*$", "", source, flags=re.M)
+    source = re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.DOTALL)
+    source = re.sub(r"^#.*$", "", source, flags=re.MULTILINE)
     source = re.sub(r"static_assert\([^;]*;", "", source)
     for start in reversed([m.start() for m in re.finditer(r"DBUG_EXECUTE_IF\(", source)]):
         end, depth = source.index("(", start) + 1, 1
@@ -379,7 +395,9 @@ def test_messages(server, reference):
     assert unsaid([new], reference, described) == [new]
     # And the other way round: what the page quotes is there to be said.
     source = "\n".join(said)
-    lost = [p for m in reference.messages for p in pieces(m) if len(p.split()) > 5 and p not in source]
+    lost = [
+        p for m in reference.messages for p in pieces(m) if len(p.split()) > 5 and p not in source
+    ]
     assert lost == []
 
 
@@ -387,4 +405,4 @@ def test_error_numbers(reference):
     header = Path(ROOT / "build" / built() / "obj/include/mysqld_error.h").read_text()
     assert reference.errors
     for number, name in reference.errors.items():
-        assert re.search(rf"^#define {name} {number}$", header, re.M), name
+        assert re.search(rf"^#define {name} {number}$", header, re.MULTILINE), name

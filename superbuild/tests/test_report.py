@@ -7,7 +7,7 @@ import sys
 import pytest
 from conftest import ROOT
 
-PATCHES = re.findall(r"^(\w+)\.patch$", (ROOT / "patches/series").read_text(), re.M)
+PATCHES = re.findall(r"^(\w+)\.patch$", (ROOT / "patches/series").read_text(), re.MULTILINE)
 
 
 @pytest.mark.parametrize("patch", PATCHES)
@@ -17,7 +17,7 @@ def test_report(patch, tmp_path):
     subprocess.run([*command, upstream, patch, tmp_path], check=True, capture_output=True)
 
     text = (tmp_path / "report.md").read_text()
-    sections = dict(re.findall(r"^## (.+?)\n+(.*?)(?=^## |\Z)", text, re.M | re.S))
+    sections = dict(re.findall(r"^## (.+?)\n+(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
     assert list(sections) == ["Description", "How to repeat", "Suggested fix", "Measured effect"]
     assert all(len(section.split()) > 5 for section in sections.values())
     assert not re.search(r"\]\((?!https?:)", text), "a link into our repository"
@@ -27,8 +27,7 @@ def test_report(patch, tmp_path):
         suite, name = test.split(".")
         assert (tmp_path / f"mysql-test/suite/{suite}/t/{name}.test").is_file()
     dry_run = ["patch", "-p1", "--dry-run", "--force", "--directory", upstream]
-    done = subprocess.run(
-        [*dry_run, "--input", tmp_path / f"{patch}.patch"], capture_output=True, text=True
-    )
+    dry_run += ["--input", tmp_path / f"{patch}.patch"]
+    done = subprocess.run(dry_run, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert "fuzz" not in done.stdout
