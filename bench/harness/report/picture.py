@@ -32,7 +32,8 @@ def purge() -> Figure:
     )
     (axis,) = figure.axes
     axis.set_yscale("log")
-    axis.set_ylim(10, 20_000)
+    axis.set_ylim(10, 50_000)
+    axis.legend(fontsize=8, loc="upper left")
     return figure
 
 
