@@ -61,7 +61,7 @@ test-mutations: ## Break each feature on purpose: does a test notice? (SUITE=nam
 stress-gate: ## Stress the lock-free parts of page I/O alone, under TSAN and ASAN (SECONDS=60 each)
 	@superbuild/stress/gate.sh $(SECONDS)
 
-.PHONY: bench bench-report pictures bench-test superbuild-test
+.PHONY: bench bench-report bench-test superbuild-test
 VENV = build/bench/venv
 $(VENV)/complete: bench/requirements.txt
 	@superbuild/venv.sh $(VENV) $<
@@ -113,6 +113,7 @@ bench: $(VENV)/complete ## Measure servers side by side (SCENARIO= SERVERS= QUIC
 bench-report: $(VENV)/complete ## Draw the report of a run again (RUN=, the newest without)
 	@$(harness) report $(if $(RUN),--run $(RUN))
 
+.PHONY: pictures
 pictures: $(VENV)/complete ## Draw the pictures of the documents from the committed results
 	@cd bench && ../$(VENV)/bin/python -m harness.report.picture
 
@@ -183,7 +184,7 @@ lint: upstream $(VENV)/complete ## ShellCheck, formatting and the patch series
 	@superbuild/format.sh --check
 	@git ls-files '*.sh' .ci/run | xargs shellcheck -x
 	@cd bench && for how in 'check' 'format --check'; do \
-	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{stress,powercut,tests,commands.py,mutations.py,results.py} || exit; done
+	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{stress,powercut,tests,mutations.py,results.py} || exit; done
 	@$(PATCHES) check $(TREES)
 
 clean: ## Remove all that was built (downloads and ccache stay)

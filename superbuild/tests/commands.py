@@ -22,7 +22,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^(?:<!-- ([^\n]*) -->\n)?```(sh|sql)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARKS = {
     "sh": re.compile(r"command: (run|long, (?P<reason>.+))"),
