@@ -172,7 +172,7 @@ patches-build: upstream ## Build PATCH=name alone on pristine upstream (debug)
 	@cmake --preset debug -B build/debug-$(PATCH) -DSLUICE_ONLY=$(PATCH) >/dev/null
 	@cmake --build build/debug-$(PATCH)
 
-upstream-report: upstream ## Write each patch as a bug report to build/report/ (PATCH=name: that one)
+upstream-report: upstream ## Write PATCH=name as a bug report to build/report/
 	@for patch in $(or $(PATCH),$(shell sed -n 's/\.patch$$//p' patches/series)); do \
 	  $(PATCHES) report build/upstream $$patch build/report/$$patch || exit; done
 
