@@ -114,14 +114,15 @@ class Server:
         self._client = [objects / "runtime_output_directory/mysql", "--no-defaults", "--user=root"]
         self._data = home / "data"
         subprocess.run(["rm", "-rf", "--", home], check=True)
-        subprocess.run([as_user, "--own", home.parent, home], check=True)
+        subprocess.run([as_user, "--own", home], check=True)
         command = [as_user, objects / "runtime_output_directory/mysqld", "--no-defaults"]
         command += [f"--datadir={home}/data", f"--basedir={objects}"]
         command += [f"--lc-messages-dir={objects}/share"]
-        subprocess.run([*command, "--initialize-insecure"], check=True, capture_output=True)
+        log = (home / "log").open("w")
+        subprocess.run([*command, "--initialize-insecure"], check=True, stderr=log)
         command += [f"--plugin-dir={objects}/plugin_output_directory"]
         command += ["--plugin-load-add=lru_stats.so", "--skip-networking", "--socket=s"]
-        self._process = subprocess.Popen(command, stderr=(home / "log").open("w"))
+        self._process = subprocess.Popen(command, stderr=log)
         # A socket's path is limited, a checkout's is not.
         folder = os.open(home / "data", os.O_PATH)
         self.connection = None
