@@ -1101,7 +1101,8 @@ static bool is_wait_asked_for(const THD *thd) {
 bool refuse_wait(THD *thd) {
   if (!is_wait_asked_for(thd) ||
       !(thd->locked_tables_mode != LTM_NONE ||
-        thd->in_active_multi_stmt_transaction() || thd->in_sub_stmt != 0) ||
+        thd->in_active_multi_stmt_transaction() ||
+        thd->global_read_lock.is_acquired() || thd->in_sub_stmt != 0) ||
       DBUG_EVALUATE_IF("mutate_binlog_purge_wait_with_locks", true, false))
     return false;
   my_error(ER_LOCK_OR_ACTIVE_TRANSACTION, MYF(0));

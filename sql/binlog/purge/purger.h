@@ -111,8 +111,8 @@ bool is_pending(const char *name);
 
 /**
   Refuses a PURGE BINARY LOGS that is to wait and would keep locks meanwhile, as
-  START and STOP REPLICA are refused: what is waited for may wait for a backup
-  lock, and its owner for these locks, which no deadlock detector sees.
+  STOP REPLICA is refused: the thread may wait for a backup lock, and its owner
+  for these locks, which no deadlock detector sees.
 
   @return true if it has to wait and has locks, with the error reported
 */
