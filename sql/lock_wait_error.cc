@@ -215,9 +215,10 @@ Access_bitmask schema_privileges(const Security_context *sctx, const char *db) {
 /**
   Has the account some privilege in a schema?
 
-  To be called with an Acl_cache_try_lock: check_grant_db() locks the cache, too,
-  but not if its Acl_cache_lock_guard finds it already_locked(). Without that it
-  would wait, behind somebody who changes privileges, and for its own timeout.
+  To be called with an Acl_cache_try_lock: check_grant_db() locks the cache,
+  too, but not if its Acl_cache_lock_guard finds it already_locked(). Without
+  that it would wait, behind somebody who changes privileges, and for its own
+  timeout.
 */
 bool has_privilege_in_schema(THD *thd, Security_context *sctx, const char *db) {
   Security_context *const current = thd->security_context();

@@ -177,7 +177,8 @@ bool Pending_list::is_intact() const {
   struct stat file;
   return m_size == 0 ||
          DBUG_EVALUATE_IF("mutate_binlog_purge_lost_list", true, false) ||
-         (stat(m_name.c_str(), &file) == 0 && device_and_inode(file) == m_identity &&
+         (stat(m_name.c_str(), &file) == 0 &&
+          device_and_inode(file) == m_identity &&
           static_cast<my_off_t>(file.st_size) >= m_size);
 }
 
@@ -191,7 +192,7 @@ void Pending_list::note_identity() {
 int Pending_list::append(const Purged_files &files) {
   const bool is_new = m_size == 0;
   const File fd = mysql_file_open(key_file_binlog_index, m_name.c_str(),
-                                  O_RDWR | O_CREAT, MYF(0));
+                                  O_RDWR | (is_new ? O_CREAT : 0), MYF(0));
   if (fd < 0) return my_errno();
 
   const std::string text = lines_of(files);

@@ -124,8 +124,10 @@ void register_instruments() {
        PSI_DOCUMENT_ME}};
   static PSI_thread_info threads[] = {{&key_thread, "binlog_purge", "bl_purge",
                                        PSI_FLAG_SINGLETON, 0, PSI_DOCUMENT_ME}};
-  static PSI_stage_info *stages[] = {&stage_waiting_for_files, &stage_removing,
-                                     &stage_pausing, &stage_waiting_for_removal,
+  static PSI_stage_info *stages[] = {&stage_waiting_for_files,
+                                     &stage_removing,
+                                     &stage_pausing,
+                                     &stage_waiting_for_removal,
                                      &stage_waiting_for_backup,
                                      &stage_waiting_to_retry};
   mysql_mutex_register("sql", mutexes, std::size(mutexes));
@@ -514,9 +516,9 @@ void Purger::wait(THD *thd, const PSI_stage_info &stage,
 
 /**
   No file of the binary log vanishes while somebody has LOCK INSTANCE FOR
-  BACKUP, be it in the index or not: acquires the backup lock. It tries again and
-  again, as each wait that ends without the lock would count as an error 1205 in
-  the performance schema.
+  BACKUP, be it in the index or not: acquires the backup lock. It tries again
+  and again, as each wait that ends without the lock would count as an error
+  1205 in the performance schema.
 
   It goes without the lock if the disk is nearly full, or for RESET. No backup
   misses the files: a purge has the backup lock until they have left the index,
@@ -770,11 +772,10 @@ bool Purger::tidy_list() {
   // The old list, if it is there, is as good, only longer.
   if (error != 0 && error != m_tidy_errno) {
     ++status.errors;
-    log(WARNING_LEVEL, "The list of purged binary logs '" + m_list.name() +
-                           "' can't be " +
-                           (pending > 0 && is_lost ? "written anew ("
-                                                   : "made shorter (") +
-                           text_of_errno(error) + "); it will be tried again.");
+    log(WARNING_LEVEL,
+        "The list of purged binary logs '" + m_list.name() + "' can't be " +
+            (pending > 0 && is_lost ? "written anew (" : "made shorter (") +
+            text_of_errno(error) + "); it will be tried again.");
   }
   m_tidy_errno = error;
   return error != 0;
