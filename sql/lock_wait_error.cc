@@ -20,6 +20,9 @@
 
 #include "sql/lock_wait_error.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>  // mallopt
+#endif
 #include <stdio.h>
 #include <string.h>
 
@@ -209,7 +212,14 @@ Access_bitmask schema_privileges(const Security_context *sctx, const char *db) {
   return 0;
 }
 
-/** Has the account some privilege in a schema? */
+/**
+  Has the account some privilege in a schema?
+
+  To be called with an Acl_cache_try_lock: check_grant_db() locks the cache,
+  too, but not if its Acl_cache_lock_guard finds it already_locked(). Without
+  that it would wait, behind somebody who changes privileges, and for its own
+  timeout.
+*/
 bool has_privilege_in_schema(THD *thd, Security_context *sctx, const char *db) {
   Security_context *const current = thd->security_context();
   thd->set_security_context(sctx);
@@ -588,6 +598,17 @@ Own_lock_wait_timeout_guard::~Own_lock_wait_timeout_guard() {
 
 void report_table_flush_timeout(THD *thd, const TABLE_SHARE *share) {
   DEBUG_SYNC(thd, "table_flush_timed_out");
+#ifdef M_PERTURB
+  /* Reports when called again, too late; freed memory is overwritten. */
+  DBUG_EXECUTE_IF("mutate_1205_freed_share", {
+    static thread_local bool is_late = true;
+    is_late = !is_late;
+    if (!is_late) {
+      mallopt(M_PERTURB, 0xA5);
+      return;
+    }
+  });
+#endif
   if (!has_details(thd)) {
     my_error(ER_LOCK_WAIT_TIMEOUT, MYF(0));
     return;

@@ -17,6 +17,8 @@
 
 #include <fcntl.h>
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstdio>
 
@@ -51,6 +53,11 @@ int sync_folder_of(const std::string &file [[maybe_unused]]) {
 #else
   return 0;
 #endif
+}
+
+std::pair<ulonglong, ulonglong> device_and_inode(const struct stat &file) {
+  return {static_cast<ulonglong>(file.st_dev),
+          static_cast<ulonglong>(file.st_ino)};
 }
 
 std::string lines_of(const Purged_files &files) {
@@ -161,14 +168,31 @@ int Pending_list::read(Purged_files *files) {
   if (const int error = read_file(m_name, files, &m_size); error != 0)
     return error;
   m_lines = files->size();
+  note_identity();
   // Nothing, or the rest of a first append that didn't come to its end.
   return m_lines == 0 ? remove() : 0;
+}
+
+bool Pending_list::is_intact() const {
+  struct stat file;
+  return m_size == 0 ||
+         DBUG_EVALUATE_IF("mutate_binlog_purge_lost_list", true, false) ||
+         (stat(m_name.c_str(), &file) == 0 &&
+          device_and_inode(file) == m_identity &&
+          static_cast<my_off_t>(file.st_size) >= m_size);
+}
+
+void Pending_list::note_identity() {
+  struct stat file;
+  m_identity = stat(m_name.c_str(), &file) == 0
+                   ? device_and_inode(file)
+                   : std::pair<ulonglong, ulonglong>();
 }
 
 int Pending_list::append(const Purged_files &files) {
   const bool is_new = m_size == 0;
   const File fd = mysql_file_open(key_file_binlog_index, m_name.c_str(),
-                                  O_RDWR | O_CREAT, MYF(0));
+                                  O_RDWR | (is_new ? O_CREAT : 0), MYF(0));
   if (fd < 0) return my_errno();
 
   const std::string text = lines_of(files);
@@ -187,6 +211,7 @@ int Pending_list::append(const Purged_files &files) {
 
   m_size += text.size();
   m_lines += files.size();
+  note_identity();
   return 0;
 }
 
@@ -207,6 +232,7 @@ int Pending_list::rewrite(const Purged_files &files) {
   }
   m_size = text.size();
   m_lines = files.size();
+  note_identity();
   return sync_folder_of(m_name);
 }
 

@@ -24,6 +24,7 @@
 */
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "my_inttypes.h"
@@ -59,6 +60,12 @@ class Pending_list {
 
   /** Lines in the file, those of removed files included. */
   size_t lines() const { return m_lines; }
+
+  /**
+    Whether the file is the one that was written last: not removed, replaced or
+    cut short by somebody else. Files in memory are to be written anew if not.
+  */
+  bool is_intact() const;
 
   /**
     Reads the names, and clears away what a crash in rewrite() left. A missing
@@ -113,12 +120,17 @@ class Pending_list {
   /** The file which rewrite() gives the name of the list in the end. */
   std::string name_of_new() const { return m_name + "new"; }
 
+  /** Remembers which file is_intact() is to look for. */
+  void note_identity();
+
   std::string m_name;
   /** Upstream's list of that kind, which lives during a purge only. */
   std::string m_upstream_name;
   /** Bytes of the file that are known to be good, where append() goes on. */
   my_off_t m_size{0};
   size_t m_lines{0};
+  /** Device and inode of the file; zeros if they are not known. */
+  std::pair<ulonglong, ulonglong> m_identity;
 };
 
 }  // namespace binlog::purge

@@ -21,9 +21,10 @@
 
 namespace binlog::purge {
 
-void Pending_queue::add(const Purged_file &file) {
+void Pending_queue::add(const Purged_file &file, ulonglong statement) {
   if (!m_names.insert(file.name).second) return;
-  m_files.push_back(std::make_unique<Pending_file>(file, ++m_last_number));
+  m_files.push_back(
+      std::make_unique<Pending_file>(file, ++m_last_number, statement));
   m_bytes += m_files.back()->size;
 }
 

@@ -36,15 +36,20 @@ namespace binlog::purge {
 
 /** A purged file that is on disk. */
 struct Pending_file {
-  Pending_file(const Purged_file &purged_file, ulonglong number_arg)
+  Pending_file(const Purged_file &purged_file, ulonglong number_arg,
+               ulonglong statement_arg)
       : file(purged_file),
         number(number_arg),
+        statement(statement_arg),
         remover(purged_file),
         size(purged_file.identity ? purged_file.identity->size : 0) {}
 
   const Purged_file file;
   /** Goes up from file to file. */
   const ulonglong number;
+  /** Query id of the statement that purged it; 0 if none did in this run of the
+      server. */
+  const ulonglong statement;
   File_remover remover;
   /** Bytes on disk. */
   ulonglong size;
@@ -68,7 +73,7 @@ class Pending_queue {
   using Clock = std::chrono::steady_clock;
 
   /** Adds a file. One with a name that is there already stays as it is. */
-  void add(const Purged_file &file);
+  void add(const Purged_file &file, ulonglong statement = 0);
 
   /**
     The file that take() would take.

@@ -82,8 +82,10 @@ constexpr std::chrono::seconds max_retry_delay{60};
 /** The list of pending files is written anew if most of that many lines, or
     more, are of files already removed. */
 constexpr size_t min_lines_to_rewrite = 1024;
-/** How often a wait for the backup lock looks whether it is still worth it. */
-constexpr ulong backup_lock_wait_seconds = 1;
+/** How often a wait for the backup lock tries to get it. */
+constexpr std::chrono::seconds backup_lock_interval{1};
+/** Chunks are multiples of this, and so of the blocks of usual file systems. */
+constexpr ulonglong chunk_size_unit = 4096;
 /** How often a shutdown says what it waits for. */
 constexpr std::chrono::seconds progress_interval{10};
 
@@ -101,6 +103,9 @@ PSI_stage_info stage_pausing = {
     0, "Pausing between chunks of purged binary logs", 0, PSI_DOCUMENT_ME};
 PSI_stage_info stage_waiting_for_removal = {
     0, "Waiting for the removal of purged binary logs", 0, PSI_DOCUMENT_ME};
+PSI_stage_info stage_waiting_for_backup = {
+    0, "Waiting for backup lock to remove purged binary logs", 0,
+    PSI_DOCUMENT_ME};
 PSI_stage_info stage_waiting_to_retry = {
     0, "Waiting to retry the removal of purged binary logs", 0,
     PSI_DOCUMENT_ME};
@@ -119,8 +124,11 @@ void register_instruments() {
        PSI_DOCUMENT_ME}};
   static PSI_thread_info threads[] = {{&key_thread, "binlog_purge", "bl_purge",
                                        PSI_FLAG_SINGLETON, 0, PSI_DOCUMENT_ME}};
-  static PSI_stage_info *stages[] = {&stage_waiting_for_files, &stage_removing,
-                                     &stage_pausing, &stage_waiting_for_removal,
+  static PSI_stage_info *stages[] = {&stage_waiting_for_files,
+                                     &stage_removing,
+                                     &stage_pausing,
+                                     &stage_waiting_for_removal,
+                                     &stage_waiting_for_backup,
                                      &stage_waiting_to_retry};
   mysql_mutex_register("sql", mutexes, std::size(mutexes));
   mysql_cond_register("sql", conds, std::size(conds));
@@ -173,6 +181,7 @@ class Purger {
  private:
   void init();
   void publish_pending();
+  int restore_list(const Purged_files &more);
   Purged_files remove_all_now(bool is_reset);
 
   bool is_work_due(Clock::time_point *wake_up_at);
@@ -186,6 +195,7 @@ class Purger {
   bool is_pause_due() const;
   bool is_disk_nearly_full();
   bool is_reset_waiting();
+  bool is_stopping();
   void pause(THD *thd);
   void wait(THD *thd, const PSI_stage_info &stage, Clock::time_point until);
   bool tidy_list();
@@ -287,13 +297,37 @@ void Purger::publish_pending() {
   status.bytes_pending = m_queue.bytes();
 }
 
+/**
+  Writes the list anew after somebody has removed or replaced it: all files are
+  in memory, too.
+
+  @param more  files that are not in the queue yet
+  @return 0 or errno
+*/
+int Purger::restore_list(const Purged_files &more) {
+  mysql_mutex_assert_owner(&m_list_mutex);
+  Purged_files files;
+  {
+    MUTEX_LOCK(guard, &m_mutex);
+    files = m_queue.files();
+  }
+  files.insert(files.end(), more.begin(), more.end());
+  const int error = m_list.rewrite(files);
+  if (error == 0)
+    log(WARNING_LEVEL, "The list of purged binary logs '" + m_list.name() +
+                           "' was removed or replaced by somebody else. It has "
+                           "been written anew; do not touch it.");
+  return error;
+}
+
 bool Purger::write_ahead(const Purged_files &files) {
   MUTEX_LOCK(list_guard, &m_list_mutex);
   assert(!m_is_purge_in_flight);
   DBUG_EXECUTE_IF("crash_binlog_purge_before_list", DBUG_SUICIDE(););
   const int error = DBUG_EVALUATE_IF("mutate_binlog_purge_list", true, false)
                         ? 0
-                        : m_list.append(files);
+                    : m_list.is_intact() ? m_list.append(files)
+                                         : restore_list(files);
   if (error != 0) {
     ++status.errors;
     // With expiry there would be one at each rotation.
@@ -324,8 +358,10 @@ void Purger::forget() {
 void Purger::enqueue(const Purged_files &files) {
   MUTEX_LOCK(list_guard, &m_list_mutex);
   m_is_purge_in_flight = false;
+  const ulonglong statement =
+      current_thd != nullptr ? current_thd->query_id : 0;
   MUTEX_LOCK(guard, &m_mutex);
-  for (const Purged_file &file : files) m_queue.add(file);
+  for (const Purged_file &file : files) m_queue.add(file, statement);
   publish_pending();
   mysql_cond_signal(&m_cond);
 }
@@ -390,17 +426,21 @@ Purged_files Purger::remove_all_now(bool is_reset) {
 
   @param is_reset  no pauses, no backup lock, and no error for files that stay
   @return true with an error reported: the session was killed, or a file is
-  still there
+  still there that this statement has purged, or that has failed meanwhile
 */
 bool Purger::wait_until_removed(THD *thd, bool is_reset) {
   if (!m_is_initialized) return false;
   mysql_mutex_lock(&m_mutex);
   const ulonglong last = m_queue.last_number();
   std::set<ulonglong> awaited;
-  m_queue.for_each([&awaited](const Pending_file &file) {
-    if (file.last_errno == 0) awaited.insert(file.number);
+  m_queue.for_each([&](const Pending_file &file) {
+    // The thread may have tried those of this statement before it got here.
+    if (file.last_errno == 0 ||
+        (file.statement == thd->query_id &&
+         DBUG_EVALUATE_IF("mutate_binlog_purge_own_failure", false, true)))
+      awaited.insert(file.number);
   });
-  if (!m_is_running || !m_queue.has_untried(last)) {
+  if (!m_is_running || awaited.empty()) {
     mysql_mutex_unlock(&m_mutex);
     return false;
   }
@@ -476,7 +516,9 @@ void Purger::wait(THD *thd, const PSI_stage_info &stage,
 
 /**
   No file of the binary log vanishes while somebody has LOCK INSTANCE FOR
-  BACKUP, be it in the index or not: acquires the backup lock.
+  BACKUP, be it in the index or not: acquires the backup lock. It tries again
+  and again, as each wait that ends without the lock would count as an error
+  1205 in the performance schema.
 
   It goes without the lock if the disk is nearly full, or for RESET. No backup
   misses the files: a purge has the backup lock until they have left the index,
@@ -492,29 +534,36 @@ bool Purger::wait_for_backup(THD *thd) {
         (is_disk_nearly_full() &&
          DBUG_EVALUATE_IF("mutate_binlog_purge_low_disk", false, true)))
       break;
-    if (!acquire_shared_backup_lock(thd, backup_lock_wait_seconds, false)) {
+    // Looked at before the attempt: sessions end before stop() is called.
+    const bool is_last_attempt = is_stopping();
+    MDL_request request;
+    MDL_REQUEST_INIT(&request, MDL_key::BACKUP_LOCK, "", "",
+                     MDL_INTENTION_EXCLUSIVE, MDL_EXPLICIT);
+    const bool is_out_of_memory = thd->mdl_context.try_acquire_lock(&request);
+    if (!is_out_of_memory && request.ticket != nullptr) {
       m_is_backup_wait_logged = false;
       break;
     }
-    const bool is_timeout =
-        thd->get_stmt_da()->mysql_errno() == ER_LOCK_WAIT_TIMEOUT;
+    DBUG_EXECUTE_IF("mutate_binlog_purge_count_1205",
+                    my_error(ER_LOCK_WAIT_TIMEOUT, MYF(0)););
     thd->clear_error();
     thd->get_stmt_da()->reset_condition_info(thd);
-    {
-      MUTEX_LOCK(guard, &m_mutex);
-      if (m_is_stopping) return true;
-      // Out of memory.
-      if (!is_timeout)
-        wait(thd, stage_waiting_to_retry, Clock::now() + first_retry_delay);
-      if (is_timeout && !m_is_backup_wait_logged)
+    if (is_last_attempt) return true;
+    if (!is_out_of_memory && !m_is_backup_wait_logged) {
+      {
+        MUTEX_LOCK(guard, &m_mutex);
         m_messages.push_back(
             {SYSTEM_LEVEL,
              "The removal of " + count_of(m_queue.size(), m_queue.bytes()) +
                  ", waits until LOCK INSTANCE FOR BACKUP is released, or less "
                  "than binlog_purge_min_free_percent of the disk is free."});
+      }
+      write_messages();
       m_is_backup_wait_logged = true;
     }
-    write_messages();
+    MUTEX_LOCK(guard, &m_mutex);
+    if (!m_is_stopping && m_waiting_resets == 0)
+      wait(thd, stage_waiting_for_backup, Clock::now() + backup_lock_interval);
   }
   return false;
 }
@@ -522,6 +571,11 @@ bool Purger::wait_for_backup(THD *thd) {
 bool Purger::is_reset_waiting() {
   MUTEX_LOCK(guard, &m_mutex);
   return m_waiting_resets > 0;
+}
+
+bool Purger::is_stopping() {
+  MUTEX_LOCK(guard, &m_mutex);
+  return m_is_stopping;
 }
 
 /**
@@ -690,7 +744,8 @@ void Purger::pause(THD *thd) {
 }
 
 /**
-  Removes the list if no file is pending, or makes it shorter.
+  Removes the list if no file is pending, or makes it shorter. Writes it anew if
+  somebody else has removed it.
 
   @return true if it could not be done and is to be tried again
 */
@@ -700,24 +755,27 @@ bool Purger::tidy_list() {
       (m_is_purge_in_flight &&
        DBUG_EVALUATE_IF("mutate_binlog_purge_in_flight", false, true)))
     return false;
+  const bool is_lost = !m_list.is_intact();
   mysql_mutex_lock(&m_mutex);
   const size_t pending = m_queue.size();
   const bool is_long =
       m_list.lines() >= min_lines_to_rewrite && m_list.lines() > 2 * pending;
   const Purged_files files = is_long ? m_queue.files() : Purged_files();
   mysql_mutex_unlock(&m_mutex);
-  if (pending > 0 && !is_long) return false;
+  if (pending > 0 && !is_long && !is_lost) return false;
 
   DBUG_EXECUTE_IF("crash_binlog_purge_before_list_remove", {
     if (pending == 0) DBUG_SUICIDE();
   });
-  const int error = m_list.rewrite(files);
-  // The old list is as good, only longer.
+  const int error =
+      pending > 0 && is_lost ? restore_list({}) : m_list.rewrite(files);
+  // The old list, if it is there, is as good, only longer.
   if (error != 0 && error != m_tidy_errno) {
     ++status.errors;
-    log(WARNING_LEVEL, "The list of purged binary logs '" + m_list.name() +
-                           "' can't be made shorter (" + text_of_errno(error) +
-                           "); it will be tried again.");
+    log(WARNING_LEVEL,
+        "The list of purged binary logs '" + m_list.name() + "' can't be " +
+            (pending > 0 && is_lost ? "written anew (" : "made shorter (") +
+            text_of_errno(error) + "); it will be tried again.");
   }
   m_tidy_errno = error;
   return error != 0;
@@ -794,6 +852,13 @@ void Purger::open(Binlog_index_monitor *index) {
   init();
   m_is_opened = true;
   index->assert_owner();
+  // SET has it adjusted; an option file and the command line have not.
+  const ulonglong given_size = opt_chunk_size;
+  opt_chunk_size = adjusted_chunk_size(given_size);
+  if (opt_chunk_size != given_size)
+    log(WARNING_LEVEL, "option 'binlog_purge_chunk_size': unsigned value " +
+                           std::to_string(given_size) + " adjusted to " +
+                           std::to_string(opt_chunk_size) + ".");
 
   Purged_files listed;
   int error = 0;
@@ -1021,10 +1086,35 @@ bool is_pending(const char *name) {
          purger.is_pending(name);
 }
 
+ulonglong adjusted_chunk_size(ulonglong size) {
+  if (size == 0) return 0;
+  // Not to 0, which would be the opposite of a small chunk.
+  if (size < chunk_size_unit &&
+      DBUG_EVALUATE_IF("mutate_binlog_purge_small_chunk", false, true))
+    return chunk_size_unit;
+  return size / chunk_size_unit * chunk_size_unit;
+}
+
+static bool is_wait_asked_for(const THD *thd) {
+  return (thd->variables.option_bits & OPTION_BINLOG_PURGE_WAIT) != 0;
+}
+
+bool refuse_wait(THD *thd) {
+  if (!is_wait_asked_for(thd) ||
+      !(thd->locked_tables_mode != LTM_NONE ||
+        thd->in_active_multi_stmt_transaction() ||
+        thd->global_read_lock.is_acquired() || thd->in_sub_stmt != 0) ||
+      DBUG_EVALUATE_IF("mutate_binlog_purge_wait_with_locks", true, false))
+    return false;
+  my_error(ER_LOCK_OR_ACTIVE_TRANSACTION, MYF(0));
+  return true;
+}
+
 bool wait_if_asked(THD *thd) {
-  if ((thd->variables.option_bits & OPTION_BINLOG_PURGE_WAIT) == 0 ||
+  if (!is_wait_asked_for(thd) ||
       DBUG_EVALUATE_IF("mutate_binlog_purge_wait", true, false))
     return false;
+  DEBUG_SYNC(thd, "binlog_purge_before_wait");
   // The thread needs it, and stands behind whoever waits for it exclusively.
   release_backup_lock(thd);
   return purger.wait_until_removed(thd, false);

@@ -58,6 +58,10 @@ constexpr ulonglong OPTION_BINLOG_PURGE_WAIT = 1ULL << 63;
 /** Makes the thread look at the variables at once. */
 void wake_up();
 
+/** What a value of binlog_purge_chunk_size is taken for: 0, or a multiple of
+    4096. */
+ulonglong adjusted_chunk_size(ulonglong size);
+
 /* Life of the server. */
 
 /**
@@ -106,11 +110,21 @@ void enqueue(const Purged_files &files);
 bool is_pending(const char *name);
 
 /**
+  Refuses a PURGE BINARY LOGS that is to wait and would keep locks meanwhile, as
+  STOP REPLICA is refused: the thread may wait for a backup lock, and its owner
+  for these locks, which no deadlock detector sees.
+
+  @return true if it has to wait and has locks, with the error reported
+*/
+bool refuse_wait(THD *thd);
+
+/**
   With binlog_purge_wait on, waits until each file that is pending was removed,
   or has failed to be. To be called by PURGE BINARY LOGS; gives up the backup
   lock before it waits.
 
-  @return true if the session was killed meanwhile, with the error reported
+  @return true with an error reported: the session was killed meanwhile, or a
+          file could not be removed
 */
 bool wait_if_asked(THD *thd);
 
