@@ -274,6 +274,7 @@ class Lru_policy {
       return Next::GIVE_UP;
     }
     ++m_in_vain;
+    m_far_at = m_now;
     return Next::AGAIN;
   }
 

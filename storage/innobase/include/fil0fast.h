@@ -169,8 +169,7 @@ void fil_fast_set_encryption(fil_space_t *space,
 
 /** Takes key and type away. Needs the shard mutex, and no page of the
 tablespace to be encrypted on disk, nor to be written encrypted: its
-encryption_op_in_progress is DECRYPTION. (Why that is so in recovery, too, is in
-docs/fil_io_fast_path.md.)
+encryption_op_in_progress is DECRYPTION.
 @param[in,out]  space  tablespace */
 void fil_fast_reset_encryption(fil_space_t *space);
 
