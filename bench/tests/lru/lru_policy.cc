@@ -55,6 +55,7 @@ std::map<std::string, double> parameters{
     {"settings_rate", 1024},
     {"seconds", 2},
     {"stall_from", 1e9},   // the writer hangs from that second on
+    {"cleaned_at", 1e9},   // others write all dirty pages at that second
     {"clients", 64},       // threads: no more of them wait
     {"flusher_delay", 20}  // until the flusher runs when it is woken
 };
@@ -92,6 +93,8 @@ struct Model {
   uint64_t n_taken{}, n_waits{}, max_wait{}, n_walks{}, n_looked{}, n_evicted{},
       n_batches{}, n_batch_pages{}, n_gave_up{}, n_wakeups{}, n_young_evicted{},
       n_self{}, n_late_waits{}, n_dismissed{};
+  /** When others wrote pages, and the first one was evicted. */
+  uint64_t cleaned{}, found{};
 
   void add(Page page) {
     /* At the midpoint: the list keeps 3/8 in its old part. */
@@ -226,6 +229,14 @@ void run() {
       if (flusher == WAITING) wait_until = m.now;
     }
 
+    if (m.cleaned == 0 &&
+        static_cast<double>(m.now) >= of("cleaned_at") * 1e6) {
+      m.cleaned = m.now;
+      for (auto &page : m.lru) {
+        if (page.kind == Kind::DIRTY) page.kind = Kind::CLEAN;
+      }
+    }
+
     /* The threads. */
     owed += of("rate") * STEP / 1e6;
     while (owed >= 1 && m.waiters.size() < of("clients")) {
@@ -275,6 +286,7 @@ void run() {
           ++m.free;
           ++m.freed;
           ++m.n_evicted;
+          if (m.cleaned != 0 && m.found == 0) m.found = m.now;
           break;
         case Lru_policy::Action::WRITE:
           collected.push_back(page);
@@ -306,7 +318,7 @@ void run() {
         break;
       case Lru_policy::Next::WAIT:
         flusher = WAITING;
-        wait_until = m.now + Lru_policy::pause_usec(walk);
+        wait_until = m.now + policy.pause_usec();
         progress_before = m.n_written + m.n_out;
         wait_written = m.n_written + Lru_policy::wait_for(m.state());
         break;
@@ -327,6 +339,7 @@ void run() {
       {"late_waits", m.n_late_waits},
       {"waiting", m.waiters.size()},
       {"max_wait", m.max_wait},
+      {"found_after", m.found - m.cleaned},
       {"walks", m.n_walks},
       {"looked", m.n_looked},
       {"evicted", m.n_evicted},

@@ -77,6 +77,22 @@ def test_clean_pages_are_found_when_writes_hang(run: Run) -> None:
     assert r["dismissed"] == 0 and r["late_waits"] == 0 and r["max_wait"] <= 10000
 
 
+@pytest.mark.parametrize("disk", [{"rate": 5000}, {"rate": 20000, "log": 10000}])
+def test_clean_pages_are_found_while_writes_complete_slowly(run: Run, disk: dict) -> None:
+    """A page each millisecond: that is progress, and it serves nobody."""
+    r = run(tail_dirty=2500, write=64000, **disk)
+    assert r["dismissed"] == 0 and r["written"] > 1900
+    assert r["max_wait"] <= 10000, "once, until the dirty pages are passed"
+    assert r["waits"] <= 64 and r["late_waits"] == 0, "no second miss pays"
+    assert r["young_evicted"] == 0
+
+
+def test_pages_that_others_have_written_are_found(run: Run) -> None:
+    """The flusher's writes hang, the whole of a large pool is dirty, and the checkpoint writes."""
+    r = run(pool=300000, tail_dirty=300000, log=-1, clients=4, rate=10, cleaned_at=1.91)
+    assert r["evicted"] > 0 and r["found_after"] <= 15000
+
+
 def test_the_young_part_is_searched_in_the_end(run: Run) -> None:
     r = run(tail_dirty=8192 * 3 // 8, log=-1, rate=2000)
     assert r["dismissed"] == 0 and r["young_evicted"] > 0

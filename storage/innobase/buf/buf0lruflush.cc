@@ -65,6 +65,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "sql_thd_internal_api.h"
 #include "srv0mon.h"
 #include "srv0srv.h"
+#include "srv0start.h"
 
 #if __has_include("buf0lrucount.h")
 /* The patch lru_stats is there, too: pages count in its tables. */
@@ -276,7 +277,9 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
     if (m_asleep.load(std::memory_order_relaxed) &&
         UT_LIST_GET_LEN(m_pool->free) <
             m_low_water.load(std::memory_order_relaxed) &&
-        serves() && m_asleep.exchange(false)) {
+        (serves() ||
+         DBUG_EVALUATE_IF("mutate_lru_flusher_not_aside", true, false)) &&
+        m_asleep.exchange(false)) {
       wake();
     }
   }
@@ -663,9 +666,12 @@ void Lru_flusher::work() {
     auto next = m_policy.next(done, now);
     if (next == Lru_policy::Next::WAIT) {
       const bool progress = wait_for_progress(
-          Lru_policy::pause_usec(done), before, Lru_policy::wait_for(now));
+          m_policy.pause_usec(), before, Lru_policy::wait_for(now));
       now = state();
       next = m_policy.waited(progress, now);
+      DBUG_EXECUTE_IF("mutate_lru_flusher_stays_near", if (progress) {
+        m_policy = {};
+      });
     }
     switch (next) {
       case Lru_policy::Next::WAIT:
@@ -922,6 +928,7 @@ bool Lru_flusher::wait_for_progress(uint64_t usec, uint64_t before, size_t n) {
   m_waits.store(false);
   m_wake = false;
   mysql_mutex_unlock(&m_mutex);
+  DBUG_EXECUTE_IF("lru_flusher_slow_disk", return true;);
   return m_progress.load() != before;
 }
 
@@ -1042,6 +1049,13 @@ size_t Lru_flusher::write(const std::vector<page_id_t> &ids, lsn_t lsn) {
 
 void buf_lru_flusher_start() {
   ut_a(flushers.load() == nullptr);
+  /* The page cleaner gets here, too, if the start of the server has failed. */
+  if (srv_shutdown_state.load() >= SRV_SHUTDOWN_CLEANUP &&
+      !DBUG_EVALUATE_IF("mutate_lru_flusher_starts_in_vain", true, false)) {
+    return;
+  }
+  DBUG_EXECUTE_IF("lru_flusher_log_start",
+                  ib::info() << "The LRU flusher starts";);
   register_instruments();
   scan_depth_is_set.store(scan_depth_is_given());
   auto *const all = new Flushers;
@@ -1054,6 +1068,7 @@ void buf_lru_flusher_start() {
 
 void buf_lru_flusher_stop() {
   auto *const all = flushers.load();
+  if (all == nullptr) return;
   for (auto &flusher : *all) flusher->stop();
   for (auto &flusher : *all) flusher->join();
   /* As if the page cleaner had ended its last batch. */

@@ -69,9 +69,16 @@ class Lru_policy {
   that a flusher that finds nothing does not poll. */
   static constexpr uint64_t MIN_PAUSE_USEC = 1000;
 
-  /** To pass by a descriptor takes some 50 ns if it is in no cache. So a walk
-  in vain is followed by a pause of ten times its length. */
-  static constexpr uint64_t PAUSE_NSEC_A_PAGE = 500;
+  /** Look at the tail at least that often: others write pages there, too. */
+  static constexpr uint64_t MAX_PAUSE_USEC = 10000;
+
+  /** To pass by a descriptor takes some 50 ns if it is in no cache. So there is
+  ten times the length of a far walk in vain between it and the next one. */
+  static constexpr double PAUSE_SECONDS_A_PAGE = 500e-9;
+
+  /** Far walks in vain, each twice as far as the one before: the last one sees
+  all of the list. */
+  static constexpr unsigned WHOLE_LIST_WALKS = 32;
 
   /** Walks in vain, with no write complete meanwhile, before the young part of
   the list is searched. A disk that writes, and be it slowly, completes
@@ -170,6 +177,7 @@ class Lru_policy {
   @param[in]  settings  settings */
   void measure(double now, uint64_t freed, size_t free,
                const Settings &settings) {
+    m_now = now;
     if (const auto time = now - m_measured; time > MEASURE_SECONDS) {
       const auto taken = static_cast<double>(freed - m_freed) +
                          static_cast<double>(m_free) -
@@ -220,8 +228,9 @@ class Lru_policy {
     /* What is under way lies at the tail, and is passed by. Behind it lies what
     is to be evicted, and what is to be written meanwhile. */
     const auto near = state.in_flight + evict + m_batch;
-    /* If that was in vain, look further. */
-    const auto far = near << std::min(m_in_vain, 32U);
+    /* If that was in vain, look further, now and then. */
+    const auto far =
+        goes_far() ? near << std::min(m_in_vain, WHOLE_LIST_WALKS) : near;
     const bool old_part =
         state.old > 0 && m_in_vain < OLD_PART_WALKS && is_under_way(state);
     const auto most = old_part ? state.old : SIZE_MAX;
@@ -251,19 +260,29 @@ class Lru_policy {
       if (m_in_vain > 0 && walk.n_looked() <= walk.depth() / 2) --m_in_vain;
       return is_served(state) ? Next::SLEEP : Next::AGAIN;
     }
-    if (is_under_way(state)) return Next::WAIT;
+    if (is_under_way(state)) {
+      if (goes_far()) {
+        ++m_in_vain;
+        m_far_at =
+            m_now + static_cast<double>(walk.n_looked()) * PAUSE_SECONDS_A_PAGE;
+      }
+      return Next::WAIT;
+    }
     if (is_served(state)) return Next::SLEEP;
     if (walk.n_evicted() == 0 && walk.n_looked() < walk.depth()) {
       /* It has seen all of the list. */
       return Next::GIVE_UP;
     }
     ++m_in_vain;
+    m_far_at = m_now;
     return Next::AGAIN;
   }
 
   /** @return microseconds to wait for writes at most */
-  static uint64_t pause_usec(const Walk &walk) {
-    return std::max(MIN_PAUSE_USEC, walk.n_looked() * PAUSE_NSEC_A_PAGE / 1000);
+  uint64_t pause_usec() const {
+    const auto usec = std::max(0.0, (m_far_at - m_now) * 1e6);
+    return std::clamp(static_cast<uint64_t>(usec), MIN_PAUSE_USEC,
+                      MAX_PAUSE_USEC);
   }
 
   /** @return so many writes have to complete to end the wait early: half of
@@ -278,13 +297,11 @@ class Lru_policy {
   @param[in]  progress  true if a write has completed, or a batch gone out
   @param[in]  state     as it is after the wait */
   Next waited(bool progress, const State &state) {
-    if (progress) {
-      m_in_vain = 0;
-    } else if (is_served(state)) {
-      return Next::SLEEP;
-    } else {
-      ++m_in_vain;
-    }
+    if (!progress) return is_served(state) ? Next::SLEEP : Next::AGAIN;
+    /* While threads wait, writes are too slow: clean pages are looked for beyond
+    those that are being written, but not among the hot ones. */
+    if (state.waiters == 0 && m_in_vain > 0) --m_in_vain;
+    m_in_vain = std::min(m_in_vain, WHOLE_LIST_WALKS);
     return Next::AGAIN;
   }
 
@@ -298,12 +315,18 @@ class Lru_policy {
   }
 
  private:
+  /** @return true if the next walk may go beyond what is near the tail */
+  bool goes_far() const { return m_now >= m_far_at; }
+
   size_t m_target{};
   size_t m_low_water{};
   size_t m_batch{BATCH_PAGES};
-  /** Walks that found too little since a write completed, or since pages were
-  found near the tail. */
+  /** Far walks that found too little, less those that found enough near the
+  tail, and waits after which nobody waited any more. */
   unsigned m_in_vain{};
+  /** When the next walk begins, and when one may go far again, in seconds. */
+  double m_now{};
+  double m_far_at{};
   /** Pages a second that are taken from the free list. */
   double m_consumption{};
   double m_measured{};
