@@ -31,7 +31,12 @@ NAME = "mysqld"
 
 def run(*command, cwd):
     return subprocess.run(
-        command, cwd=cwd, check=True, capture_output=True, text=True, env=os.environ | {"LC_ALL": "C"}
+        command,
+        cwd=cwd,
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"LC_ALL": "C"},
     ).stdout
 
 
