@@ -38,8 +38,8 @@ fi
 as_linked() {
   if [ "$result" != mysqld ]; then
     rm -f "$result"
-  elif [ -f "$result.stamp" ]; then
-    # Not the work of an earlier profile, either.
+  elif has_section mysqld .note.bolt_info; then
+    # Not what an earlier profile made of it, either.
     ln -f "$linked" "$result.partial"
     mv -f "$result.partial" "$result"
   fi

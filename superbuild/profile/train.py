@@ -158,6 +158,7 @@ class Trainer:
             "MACHINE": platform.machine(),
             "CLANG": str(self.clang),
             "LOADS": f"'{', '.join(PHASES)}'",
+            "SECONDS": f"{self.seconds}  # of each load",
         }
         lines = [f"PROFILE_{name}={value}\n" for name, value in facts.items()]
         head = "# What mysqld.yaml.xz was trained on; make profile writes both.\n"
@@ -418,6 +419,9 @@ def main() -> int:
     except BenchError as error:
         print(f"profile: error: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("\nprofile: stopped; nothing was changed", file=sys.stderr)
+        return 130
     profile = trainer.work / PROFILE
     size = profile.stat().st_size
     target = trainer.work

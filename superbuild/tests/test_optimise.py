@@ -195,6 +195,13 @@ def test_the_profile_goes_away(build):
     assert build.server.read_bytes() == as_linked
 
 
+def test_the_profile_goes_away_after_an_interruption(build):
+    build.optimise()
+    (build.folder / f"{NAME}.stamp").unlink()
+    shutil.rmtree(build.profile)
+    build.stays("there is no profile in ")
+
+
 def test_a_profile_that_is_damaged(build):
     (build.profile / f"{NAME}.yaml.xz").write_text("no archive")
     assert "optimise: mysqld stays as it was linked: its profile is damaged\n" in build.optimise()
