@@ -42,6 +42,8 @@ COMMITTED = Path(__file__).resolve().parent
 PROFILE = "mysqld.yaml.xz"
 FACTS = "facts"
 LARGEST = 1_000_000  #: bytes of a profile that is still committed
+#: What ran fewer times in all loads together does not count: most of it is the start of servers.
+LEAST = 64
 #: What goes into a server: the parts of superbuild/revision.sh.
 PARTS = ("patches", "upstream", "plugin", "sql", "storage")
 
@@ -148,6 +150,8 @@ class Trainer:
             file.unlink()
         profile = self.work / PROFILE
         text = profile.with_suffix("")
+        lines = merged.read_text().splitlines(keepends=True)
+        merged.write_text("".join(line for line in lines if _count(line) >= LEAST))
         self._bolt("profile", f"-data={merged}", "-w", str(text), "-o", os.devnull)
         merged.unlink()
         profile.write_bytes(lzma.compress(text.read_bytes(), preset=9 | lzma.PRESET_EXTREME))
@@ -160,9 +164,9 @@ class Trainer:
             "LOADS": f"'{', '.join(PHASES)}'",
             "SECONDS": f"{self.seconds}  # of each load",
         }
-        lines = [f"PROFILE_{name}={value}\n" for name, value in facts.items()]
+        assignments = [f"PROFILE_{name}={value}\n" for name, value in facts.items()]
         head = "# What mysqld.yaml.xz was trained on; make profile writes both.\n"
-        (self.work / FACTS).write_text(head + "".join(lines))
+        (self.work / FACTS).write_text(head + "".join(assignments))
 
     def _bolt(self, log: str, *options: str) -> None:
         command = [f"llvm-bolt-{self.clang}", str(self.linked), *options]
@@ -186,6 +190,11 @@ def up(
         yield
     finally:
         server.stop()
+
+
+def _count(line: str) -> int:
+    """Of a branch: a line ends in how often it was mispredicted, and taken."""
+    return int(line.rsplit(" ", 1)[1])
 
 
 Filling = Callable[[Server], None]
