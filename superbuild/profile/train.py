@@ -48,14 +48,14 @@ LEAST = 64
 PARTS = ("patches", "upstream", "plugin", "sql", "storage")
 
 CACHED_ROWS = 300_000
-LARGE_ROWS = 2_000_000
+LARGE_ROWS = 1_000_000
 SSB_SCALE = "0.1"
 SSB_TRAINED = ("q1.1", "q2.1", "q3.1", "q4.1")
 PREPARED, TEXT = "--db-ps-mode=auto", "--db-ps-mode=disable"
 
 #: A user's server: binary log and performance schema on.
 USUAL = {"binary_log": "on", "gtid": "on", "performance_schema": "on", "buffer_pool_size": "512M"}
-LARGE = {"buffer_pool_size": "64M", "buffer_pool_instances": 1, "lru_scan_depth": 512}
+LARGE = {"buffer_pool_size": "32M", "buffer_pool_instances": 1, "lru_scan_depth": 256}
 
 
 class Trainer:
