@@ -142,6 +142,18 @@ tsan: ## Build debug with InnoDB and our code under the thread sanitizer
 stock: ## Build unpatched upstream with the release flags, to compare with
 	@$(call build,stock)
 
+.PHONY: profile stock-optimised
+profile: PRESET = release
+profile: ## Train the profile of release builds anew, and say how old the committed one is (PRESET=stock: its own)
+	@superbuild/dependencies.sh
+	@$(MAKE) --no-print-directory $(VENV)/complete
+	@$(call build,$(PRESET))
+	@$(VENV)/bin/python superbuild/profile/train.py --preset $(PRESET)
+
+stock-optimised: stock ## Lay out stock by a profile of its own, to compare with (mysqld.optimised beside mysqld)
+	@[ -f build/stock/profile/facts ] || $(MAKE) --no-print-directory profile PRESET=stock
+	@PROFILE=build/stock/profile superbuild/optimise.sh build/stock/obj/runtime_output_directory mysqld.optimised
+
 .PHONY: install package
 install: ## Install the release build (DESTDIR=, PREFIX=/usr/local/sluice)
 	@$(call build,release)
@@ -184,7 +196,7 @@ lint: upstream $(VENV)/complete ## ShellCheck, formatting and the patch series
 	@superbuild/format.sh --check
 	@git ls-files '*.sh' .ci/run | xargs shellcheck -x
 	@cd bench && for how in 'check' 'format --check'; do \
-	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{stress,powercut,tests,mutations.py,results.py} || exit; done
+	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{profile,stress,powercut,tests,mutations.py,results.py} || exit; done
 	@$(PATCHES) check $(TREES)
 
 clean: ## Remove all that was built (downloads and ccache stay)

@@ -5,7 +5,7 @@
 from harness.scenario import Scenario
 from harness.scenarios.binlog_purge import BinlogPurge
 from harness.scenarios.bulk_load import BulkLoad
-from harness.scenarios.cached import CachedMixed, CachedSelect, CachedUpdate
+from harness.scenarios.cached import CachedMixed, CachedRead, CachedSelect, CachedUpdate
 from harness.scenarios.cloud_disk import CloudDisk
 from harness.scenarios.defaults import Defaults
 from harness.scenarios.io_bound import IoSelect, IoUpdate
@@ -19,6 +19,7 @@ ALL: tuple[type[Scenario], ...] = (
     CloudDisk,
     CachedUpdate,
     CachedSelect,
+    CachedRead,
     CachedMixed,
     BulkLoad,
     BinlogPurge,

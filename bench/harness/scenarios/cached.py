@@ -133,6 +133,17 @@ class CachedSelect(_Cached):
     scripts = ("oltp_point_select",)
 
 
+class CachedRead(_Cached):
+    name = "cached-read"
+    title = "Read-only transactions on cached data, one client"
+    about = (
+        "One client runs sysbench's oltp_read_only: transactions of 10 point selects and 4 ranges of "
+        "100 rows, in prepared statements and as text. All data is in the buffer pool."
+    )
+    scripts = ("oltp_read_only",)
+    counted = "transactions a second"
+
+
 class CachedMixed(_Cached):
     name = "cached-mixed"
     title = "Reads and writes of cached data, one client"
