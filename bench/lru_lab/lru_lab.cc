@@ -88,8 +88,7 @@ std::map<std::string, double> parameters{
 
 std::map<std::string, std::string> words{{"policy", "midpoint"},
                                          {"load", "pareto"},
-                                         {"trace", ""},
-                                         {"write_trace", ""}};
+                                         {"trace", ""}};
 
 double number(const char *name) { return parameters.at(name); }
 bool is_set(const char *name) { return number(name) != 0; }
@@ -133,6 +132,8 @@ class Load {
   */
   virtual bool next(std::vector<Touch> &touches, double &now_us) = 0;
   virtual size_t pages() const = 0;
+  /** @return true if it is a page of the table that is scanned */
+  virtual bool is_scanned(Page) const { return false; }
   /** @return the part of the queries that read their leaf if the hottest
   `frames` pages are always in the pool; negative if that is not known */
   virtual double least_misses(size_t) const { return -1; }
@@ -189,6 +190,10 @@ class Select_load : public Load {
     touches.push_back({static_cast<Page>(1 + leaf / m_branch), false});
     touches.push_back({static_cast<Page>(1 + m_branches + leaf), false});
     return true;
+  }
+
+  bool is_scanned(Page page) const override {
+    return page >= m_scan_first && page - m_scan_first < m_scan_pages;
   }
 
   double least_misses(size_t frames) const override {
@@ -276,7 +281,7 @@ class Select_load : public Load {
   uint64_t m_shift{0};
 };
 
-/** Recorded events: see lru_record.h. A "query" is one event. */
+/** Events that lru_record.cc has recorded. A "query" is one access. */
 class Trace_load : public Load {
  public:
   explicit Trace_load(const std::string &path) {
@@ -288,19 +293,31 @@ class Trace_load : public Load {
     std::unordered_map<uint64_t, Page> numbers;
     struct {
       uint64_t page;
-      uint64_t time_kind; /* microseconds << 1 | created */
+      uint64_t time_kind;
     } record;
     while (gzread(file, &record, sizeof(record)) ==
            static_cast<int>(sizeof(record))) {
+      const auto kind = record.time_kind & 7;
+      if (kind > ACCESS) continue;
       const auto [it, fresh] = numbers.try_emplace(
           record.page, static_cast<Page>(numbers.size()));
-      m_events.push_back({it->second, (record.time_kind & 1) != 0,
-                          static_cast<double>(record.time_kind >> 1)});
+      if (kind == READ) {
+        /* The access that waits for it follows. */
+        m_reads.push_back(m_events.size());
+        continue;
+      }
+      m_events.push_back({it->second, kind == CREATE,
+                          static_cast<double>(record.time_kind >> 3)});
     }
     gzclose(file);
     m_pages = numbers.size();
   }
   size_t size() const { return m_events.size(); }
+  /** @return what the server has read from the event `from` on */
+  size_t recorded_reads(size_t from) const {
+    return static_cast<size_t>(
+        m_reads.end() - std::lower_bound(m_reads.begin(), m_reads.end(), from));
+  }
   size_t pages() const override { return m_pages; }
   bool next(std::vector<Touch> &touches, double &now_us) override {
     if (m_next == m_events.size()) return false;
@@ -311,11 +328,14 @@ class Trace_load : public Load {
   }
 
  private:
+  /** As in buf0lrustats.h. */
+  enum { READ = 0, CREATE = 1, ACCESS = 2 };
   struct Event {
     Page page;
     bool created;
     double us;
   };
+  std::vector<size_t> m_reads;
   std::vector<Event> m_events;
   size_t m_next{0};
   size_t m_pages{0};
@@ -997,6 +1017,7 @@ int main(int argc, char **argv) {
   double now_us = 0;
   double began_us = 0;
   uint64_t reads = 0;
+  uint64_t point_reads = 0;
   uint64_t touched = 0;
   const auto report = Number("report").whole();
   uint64_t reported = 0;
@@ -1034,7 +1055,9 @@ int main(int argc, char **argv) {
       if (missing && !created) all_reads++;
       if (n < warm) continue;
       touched++;
-      if (missing && !created) reads++;
+      if (!missing || created) continue;
+      reads++;
+      if (!load->is_scanned(page)) point_reads++;
     }
     if (timed) now_us += query_us;
   }
@@ -1045,14 +1068,19 @@ int main(int argc, char **argv) {
   const auto queries = static_cast<double>(n - warm);
   const auto seconds = (now_us - began_us) / 1e6;
   printf("{\"reads\": %llu, \"touches\": %llu, \"queries\": %.0f, "
-         "\"reads_query\": %.5f, \"seconds\": %.1f, \"pages\": %zu, "
+         "\"reads_query\": %.5f, \"point_reads_query\": %.5f, \"seconds\": %.1f, \"pages\": %zu, "
          "\"length\": %.0f, \"moves_query\": %.5f",
          static_cast<unsigned long long>(reads),
          static_cast<unsigned long long>(touched), queries,
-         static_cast<double>(reads) / queries, seconds, load->pages(),
+         static_cast<double>(reads) / queries,
+         best ? -1 : static_cast<double>(point_reads) / queries, seconds,
+         load->pages(),
          policy->m_length_sum /
              static_cast<double>(std::max<uint64_t>(1, policy->m_came)),
          static_cast<double>(policy->m_moves) / queries);
+  if (const auto *trace = dynamic_cast<const Trace_load *>(load.get())) {
+    printf(", \"recorded_reads\": %zu", trace->recorded_reads(warm));
+  }
   const auto least = load->least_misses(frames);
   if (least >= 0) printf(", \"least\": %.5f", least);
   static const char *names[] = {"made_young", "young_to_head", "gifts",

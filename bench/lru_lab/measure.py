@@ -33,7 +33,7 @@ from harness.server import Server
 from harness.settings import size_in_bytes
 
 _HERE = Path(__file__).resolve().parent
-_PAGE = 16384
+_DEPTH = 1024  #: innodb_lru_scan_depth, its default
 _COUNTERS = (
     "SELECT SUM(NUMBER_PAGES_READ) AS reads_, SUM(DATABASE_PAGES) AS pages,"
     " SUM(FREE_BUFFERS) AS free, SUM(PAGES_MADE_YOUNG) AS made_young"
@@ -154,7 +154,7 @@ class Measurement:
             {
                 "buffer_pool_size": pool,
                 "buffer_pool_instances": 1,
-                "lru_scan_depth": 1024,
+                "lru_scan_depth": _DEPTH,
                 "old_blocks_time": self._time,
                 "adaptive_hash_index": "off",
             },
@@ -214,7 +214,9 @@ class Measurement:
             every = int(load.get("scan_every", 50))
             queries *= every / (every + 1)
         policy = [f"pct={self._pct}", f"time={self._time}"]
-        policy += ["free=1024", "refill=0"] if self._is_stock() else ["free=128", "refill=50"]
+        # As the page cleaner and the LRU flusher do it, see buf0lrupolicy.h.
+        flusher = [f"free={min(128, frames // 32)}", "refill=50"]
+        policy += [f"free={_DEPTH}", "refill=0"] if self._is_stock() else flusher
         arguments = [
             *policy,
             *(f"{name}={value}" for name, value in load.items()),
