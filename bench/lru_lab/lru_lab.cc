@@ -150,7 +150,8 @@ class Select_load : public Load {
                                    : PARETO),
         m_random(static_cast<uint64_t>(number("seed"))),
         m_rows(static_cast<uint64_t>(number("rows"))),
-        m_leaves(m_rows / static_cast<uint64_t>(number("rows_page")) + 1),
+        m_rows_page(number("rows_page")),
+        m_leaves(leaf_of(m_rows) + 1),
         m_branch(static_cast<uint64_t>(number("rows_branch"))),
         m_branches(m_leaves / m_branch + 1),
         m_power(std::log(number("h")) / std::log(1 - number("h"))),
@@ -184,8 +185,7 @@ class Select_load : public Load {
       m_move_at = now_us + m_move_us;
       m_shift = static_cast<uint64_t>(m_random() * static_cast<double>(m_rows));
     }
-    const auto leaf =
-        std::min((row() + m_shift) % m_rows / m_rows_page, m_leaves - 1);
+    const auto leaf = leaf_of((row() + m_shift) % m_rows);
     touches.push_back({0, false});
     touches.push_back({static_cast<Page>(1 + leaf / m_branch), false});
     touches.push_back({static_cast<Page>(1 + m_branches + leaf), false});
@@ -212,7 +212,7 @@ class Select_load : public Load {
     for (uint64_t r = 1; r <= m_rows; r++) {
       const auto upto = cumulative(static_cast<double>(r));
       const auto place = m_scatter ? scattered(r - 1) : r - 1;
-      weight[std::min(place / m_rows_page, m_leaves - 1)] += upto - before;
+      weight[leaf_of(place)] += upto - before;
       sum += upto - before;
       before = upto;
     }
@@ -257,10 +257,14 @@ class Select_load : public Load {
     return m_scatter ? scattered(row) : row;
   }
 
+  uint64_t leaf_of(uint64_t row) const {
+    return static_cast<uint64_t>(static_cast<double>(row) / m_rows_page);
+  }
+
   Kind m_kind;
   Random m_random;
   uint64_t m_rows;
-  uint64_t m_rows_page = Number("rows_page").whole();
+  double m_rows_page;
   Page m_scan_pages = static_cast<Page>(number("scan_pages"));
   uint64_t m_scan_every = Number("scan_every").whole();
   uint64_t m_scan_chunk = Number("scan_chunk").whole();

@@ -92,6 +92,11 @@ class Measurement:
         self._fill()
         self._start(size_in_bytes(self._options.pool))
         try:
+            (leaves,) = self._server.rows(
+                "SELECT stat_value AS pages FROM mysql.innodb_index_stats WHERE table_name ="
+                " 'sbtest1' AND index_name = 'PRIMARY' AND stat_name = 'n_leaf_pages'"
+            )
+            self._rows_page = self._options.rows / int(leaves["pages"])
             spans = self._spans()
         finally:
             self._server.stop()
@@ -144,6 +149,7 @@ class Measurement:
                 "CREATE TABLE sbtest.sbtest2 LIKE sbtest.sbtest1",
                 "INSERT INTO sbtest.sbtest2 SELECT * FROM sbtest.sbtest1"
                 f" WHERE id <= {options.scan_rows}",
+                "ANALYZE TABLE sbtest.sbtest1",
             )
         finally:
             self._server.stop()
@@ -208,8 +214,8 @@ class Measurement:
         load = dict(self._load)
         chunk = int(load.pop("scan_chunk", 0))
         if chunk:
-            load["scan_pages"] = str(self._options.scan_rows // 73)
-            load["scan_chunk"] = str(chunk // 73)
+            load["scan_pages"] = str(round(self._options.scan_rows / self._rows_page))
+            load["scan_chunk"] = str(round(chunk / self._rows_page))
             # A scan is a statement as well.
             every = int(load.get("scan_every", 50))
             queries *= every / (every + 1)
@@ -221,6 +227,7 @@ class Measurement:
             *policy,
             *(f"{name}={value}" for name, value in load.items()),
             f"rows={self._options.rows}",
+            f"rows_page={self._rows_page}",
             f"frames={frames}",
             "warm=0",
             "read_us=0",
