@@ -64,9 +64,9 @@ std::map<std::string, double> parameters{
     {"ghosts", 0},       // evicted pages that are remembered, percent of frames
     {"ghost_exact", 0},  // unused bits of a fingerprint: 0 exact
     {"second", 0},       // bits of frequency that save from demotion: 0, 1, 2
-    {"lazy", 0},      // 1: promoted at the tail, not when touched
-    {"small", 10},    // s3fifo: percent of the frames in the small queue
-    {"window", 1},    // tinylfu: percent of the frames in the window
+    {"lazy", 0},         // 1: promoted at the tail, not when touched
+    {"small", 10},       // s3fifo: percent of the frames in the small queue
+    {"window", 1},       // tinylfu: percent of the frames in the window
     {"rows", 6e6},
     {"rows_page", 73},
     {"rows_branch", 1100},
@@ -86,9 +86,8 @@ std::map<std::string, double> parameters{
     {"report", 0},        // a line for each so many queries
     {"seed", 1}};
 
-std::map<std::string, std::string> words{{"policy", "midpoint"},
-                                         {"load", "pareto"},
-                                         {"trace", ""}};
+std::map<std::string, std::string> words{
+    {"policy", "midpoint"}, {"load", "pareto"}, {"trace", ""}};
 
 double number(const char *name) { return parameters.at(name); }
 bool is_set(const char *name) { return number(name) != 0; }
@@ -303,8 +302,8 @@ class Trace_load : public Load {
            static_cast<int>(sizeof(record))) {
       const auto kind = record.time_kind & 7;
       if (kind > ACCESS) continue;
-      const auto [it, fresh] = numbers.try_emplace(
-          record.page, static_cast<Page>(numbers.size()));
+      const auto [it, fresh] =
+          numbers.try_emplace(record.page, static_cast<Page>(numbers.size()));
       if (kind == READ) {
         /* The access that waits for it follows. */
         m_reads.push_back(m_events.size());
@@ -360,8 +359,16 @@ class Policy {
   /** Sum of the list's lengths when a page came in, and how many did. */
   double m_length_sum{0};
   uint64_t m_came{0};
-  enum Count { MADE_YOUNG, YOUNG_TO_HEAD, GIFTS, GIFTS_USED, DEMOTED, SAVED,
-               GHOSTS, COUNTS };
+  enum Count {
+    MADE_YOUNG,
+    YOUNG_TO_HEAD,
+    GIFTS,
+    GIFTS_USED,
+    DEMOTED,
+    SAVED,
+    GHOSTS,
+    COUNTS
+  };
   std::array<uint64_t, COUNTS> m_counts{};
 };
 
@@ -432,8 +439,8 @@ class Midpoint : public Policy {
         m_most_free(static_cast<size_t>(number("free"))),
         m_refill(number("refill") / 100),
         m_free(m_frames),
-        m_ratio(std::clamp(std::floor(number("pct") * 1024 / 100), 51.0,
-                           1024.0)),
+        m_ratio(
+            std::clamp(std::floor(number("pct") * 1024 / 100), 51.0, 1024.0)),
         m_time(number("time")),
         m_turn(number("turn") / 100),
         m_tolerance(static_cast<size_t>(number("tolerance"))),
@@ -442,8 +449,8 @@ class Midpoint : public Policy {
         m_earn(is_set("earn")),
         m_lazy(is_set("lazy")),
         m_most_frequency((1 << static_cast<int>(number("second"))) - 1),
-        m_ghosts(pages,
-                 static_cast<size_t>(number("ghosts") / 100 * number("frames"))),
+        m_ghosts(pages, static_cast<size_t>(number("ghosts") / 100 *
+                                            number("frames"))),
         m_use_ghosts(is_set("ghosts")) {}
 
   bool touch(Page p, bool created, double now) override {
@@ -547,9 +554,8 @@ class Midpoint : public Policy {
       return;
     }
     /* buf_page_peek_if_young() */
-    const auto quarter =
-        static_cast<uint64_t>(static_cast<double>(m_frames) *
-                              (1024 - m_ratio) / (1024 * 4));
+    const auto quarter = static_cast<uint64_t>(static_cast<double>(m_frames) *
+                                               (1024 - m_ratio) / (1024 * 4));
     if (m_clock >= page.clock + quarter) to_head(p);
   }
 
@@ -626,9 +632,9 @@ class Midpoint : public Policy {
   /* buf_LRU_old_adjust_len() */
   void adjust(bool) {
     const auto len = m_list.size();
-    const auto wanted = std::min(
-        static_cast<size_t>(static_cast<double>(len) * m_ratio / 1024),
-        len - (m_tolerance + 5));
+    const auto wanted =
+        std::min(static_cast<size_t>(static_cast<double>(len) * m_ratio / 1024),
+                 len - (m_tolerance + 5));
     /* Once pages are evicted the boundary stays where it is while the list gets
     longer and shorter; see README.md. */
     const auto slack = m_anchor && m_clock > 0 ? len / 8 : 0;
@@ -698,9 +704,9 @@ class Whole : public Policy {
   explicit Whole(size_t pages)
       : m_nodes(pages),
         m_where(pages, 0),
-        m_frames(static_cast<size_t>(
-            number("frames") -
-            number("free") * (1 + number("refill") / 100) / 2)) {}
+        m_frames(static_cast<size_t>(number("frames") -
+                                     number("free") *
+                                         (1 + number("refill") / 100) / 2)) {}
 
  protected:
   void came() {
@@ -879,8 +885,8 @@ class Tinylfu : public Whole {
   static constexpr uint8_t MOST = 3; /* two bits */
 
   uint8_t &cell(size_t row, Page p) {
-    auto h = (static_cast<uint64_t>(p) + 1) * 0x9E3779B97F4A7C15ULL *
-             (2 * row + 1);
+    auto h =
+        (static_cast<uint64_t>(p) + 1) * 0x9E3779B97F4A7C15ULL * (2 * row + 1);
     h ^= h >> 32;
     h *= 0xD6E8FEB86659FD93ULL;
     return m_sketch[row][(h >> 32) & (m_sketch[row].size() - 1)];
@@ -995,8 +1001,8 @@ class Belady {
 int main(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     const auto *equals = strchr(argv[i], '=');
-    const std::string name(argv[i], equals == nullptr ? strlen(argv[i])
-                                                      : equals - argv[i]);
+    const std::string name(
+        argv[i], equals == nullptr ? strlen(argv[i]) : equals - argv[i]);
     if (equals != nullptr && words.count(name) != 0) {
       words[name] = equals + 1;
     } else if (equals != nullptr && parameters.count(name) != 0) {
@@ -1071,17 +1077,19 @@ int main(int argc, char **argv) {
 
   const auto queries = static_cast<double>(n - warm);
   const auto seconds = (now_us - began_us) / 1e6;
-  printf("{\"reads\": %llu, \"touches\": %llu, \"queries\": %.0f, "
-         "\"reads_query\": %.5f, \"point_reads_query\": %.5f, \"seconds\": %.1f, \"pages\": %zu, "
-         "\"length\": %.0f, \"moves_query\": %.5f",
-         static_cast<unsigned long long>(reads),
-         static_cast<unsigned long long>(touched), queries,
-         static_cast<double>(reads) / queries,
-         best ? -1 : static_cast<double>(point_reads) / queries, seconds,
-         load->pages(),
-         policy->m_length_sum /
-             static_cast<double>(std::max<uint64_t>(1, policy->m_came)),
-         static_cast<double>(policy->m_moves) / queries);
+  printf(
+      "{\"reads\": %llu, \"touches\": %llu, \"queries\": %.0f, "
+      "\"reads_query\": %.5f, \"point_reads_query\": %.5f, \"seconds\": %.1f, "
+      "\"pages\": %zu, "
+      "\"length\": %.0f, \"moves_query\": %.5f",
+      static_cast<unsigned long long>(reads),
+      static_cast<unsigned long long>(touched), queries,
+      static_cast<double>(reads) / queries,
+      best ? -1 : static_cast<double>(point_reads) / queries, seconds,
+      load->pages(),
+      policy->m_length_sum /
+          static_cast<double>(std::max<uint64_t>(1, policy->m_came)),
+      static_cast<double>(policy->m_moves) / queries);
   if (const auto *trace = dynamic_cast<const Trace_load *>(load.get())) {
     printf(", \"recorded_reads\": %zu", trace->recorded_reads(warm));
   }

@@ -22,8 +22,8 @@ this program; if not, write to the Free Software Foundation, Inc.,
  page of the pool into a compressed file, for `lru_lab trace=`. record.sh builds
  and uses it. LRU_RECORD_FILE in the environment of the server names the file.
 
- A record is two numbers of 8 bytes: tablespace << 32 | page; microseconds << 3 |
- kind, as in buf0lrustats.h. Of a page that is young one access in 16 ms is
+ A record is two numbers of 8 bytes: tablespace << 32 | page; microseconds << 3
+ | kind, as in buf0lrustats.h. Of a page that is young one access in 16 ms is
  recorded, see docs/lru_observatory.md. Not to be loaded together with
  INNODB_LRU_WHATIF: events are taken out by one of them only. */
 
@@ -59,19 +59,16 @@ void write_all() {
                                  waiting[i].time_us << 3 | waiting[i].kind};
       gzwrite(file, record, sizeof(record));
     }
-    waiting.erase(waiting.begin(),
-                  waiting.begin() + static_cast<ptrdiff_t>(n));
+    waiting.erase(waiting.begin(), waiting.begin() + static_cast<ptrdiff_t>(n));
     written += n;
   };
   while (!stop) {
-    const auto n = server->drain(events.data(),
-                                 static_cast<uint32_t>(events.size()),
-                                 &dropped);
+    const auto n = server->drain(
+        events.data(), static_cast<uint32_t>(events.size()), &dropped);
     waiting.insert(waiting.end(), events.begin(), events.begin() + n);
-    std::stable_sort(waiting.begin(), waiting.end(),
-                     [](const auto &a, const auto &b) {
-                       return a.time_us < b.time_us;
-                     });
+    std::stable_sort(
+        waiting.begin(), waiting.end(),
+        [](const auto &a, const auto &b) { return a.time_us < b.time_us; });
     /* What is older than the last round cannot be preceded any more. */
     put(waiting.size() / 2);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));

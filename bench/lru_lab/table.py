@@ -5,7 +5,7 @@
     python3 bench/lru_lab/table.py --csv policies.csv
 
 A pool of 64M and 1.5 million rows (20 548 leaves in three levels), 20 000 queries a second. `cold`
-are the first 250 000 queries from an empty pool on, `steady` the 500 000 after two million. A number
+are the first 200 000 queries from an empty pool on, `steady` the 300 000 after a million. A number
 is reads a query by the least there can be: of the known distribution, or, where that changes, of
 Belady's optimum, which knows the future and which nothing can reach.
 """
@@ -16,6 +16,7 @@ import argparse
 import csv
 import json
 import subprocess
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,8 +25,8 @@ from typing import Any
 _HERE = Path(__file__).resolve().parent
 _COMMON = ("rows=1500000", "frames=4000", "query_us=30", "read_us=70")
 _PHASES = {
-    "cold": ("warm=0", "queries=250000"),
-    "steady": ("warm=2000000", "queries=500000"),
+    "cold": ("warm=0", "queries=200000"),
+    "steady": ("warm=1000000", "queries=300000"),
 }
 _LOADS = {
     "pareto": "load=pareto",
@@ -86,6 +87,7 @@ def main() -> None:
                 [str(lab), *arguments], stdout=subprocess.PIPE, check=True, text=True
             )
             said = json.loads(done.stdout)
+            print(phase, load, policy, said["reads_query"], sep=", ", file=sys.stderr)
             return {"phase": phase, "load": load, "policy": policy, **said}
 
         cases = [

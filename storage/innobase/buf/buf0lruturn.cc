@@ -22,8 +22,8 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
  Pages that come are counted over all instances, and the time is taken whenever
  an eighth as many have come as the old parts have: so the turnover is that of
- the last whole turn, and follows a change within an eighth of one. What comes is
- counted, not what is evicted, as evictions come in batches. */
+ the last whole turn, and follows a change within an eighth of one. What comes
+ is counted, not what is evicted, as evictions come in batches. */
 
 #include "buf0lruturn.h"
 
@@ -81,8 +81,8 @@ void buf_lru_turn_page_came() {
              std::memory_order_relaxed);
   const auto now = std::chrono::steady_clock::now();
   auto &mark = marks[n_marks++ % PARTS];
-  if (n_marks > PARTS && !DBUG_EVALUATE_IF("mutate_lru_turn_never", true,
-                                           false)) {
+  if (n_marks > PARTS &&
+      !DBUG_EVALUATE_IF("mutate_lru_turn_never", true, false)) {
     const auto turn =
         std::chrono::duration_cast<std::chrono::milliseconds>(now - mark);
     turn_ms.store(std::max<uint64_t>(1, turn.count()),

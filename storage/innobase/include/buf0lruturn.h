@@ -20,9 +20,9 @@ this program; if not, write to the Free Software Foundation, Inc.,
 /** @file include/buf0lruturn.h
  How long a page has to wait in the old part of the LRU list before an access
  makes it young: innodb_old_blocks_time, but, while that has its default, no
- longer than a share of the time in which the pages of the old part are replaced.
- Else, where they are replaced faster than once in innodb_old_blocks_time, no
- page would ever be made young. */
+ longer than a share of the time in which the pages of the old part are
+ replaced. Else, where they are replaced faster than once in
+ innodb_old_blocks_time, no page would ever be made young. */
 
 #ifndef buf0lruturn_h
 #define buf0lruturn_h
