@@ -1,0 +1,76 @@
+-- Copyright (c) 2026, Sluice contributors.
+-- GPLv2, see LICENSE.
+-- The loads of lru_lab.cc for a server. Point selects of rows of sbtest1; beside them,
+-- if scan_chunk is set, the rows of sbtest2 one chunk after the other, all clients together.
+
+sysbench.cmdline.options = {
+  load = {"pareto, zipf or uniform", "pareto"},
+  rows = {"Rows of sbtest1", 1},
+  h = {"Parameter of pareto", 0.2},
+  exponent = {"Exponent of zipf", 0.99},
+  scatter = {"1: hot rows are scattered over the table", 0},
+  scan_rows = {"Rows of sbtest2", 1},
+  scan_chunk = {"Rows of it that a scan reads; 0: no scan", 0},
+  scan_every = {"Point selects for each of them", 50},
+  move_s = {"The hot spot moves after so many seconds", 0}
+}
+
+local opt = sysbench.opt
+
+local function row_of()
+  local n, u = opt.rows, sysbench.rand.uniform_double()
+  local row
+  if opt.load == "uniform" then
+    row = math.floor(u * n)
+  elseif opt.load == "zipf" then
+    local rest = 1 - opt.exponent
+    row = math.floor((((n + 1) ^ rest - 1) * u + 1) ^ (1 / rest) - 1)
+  else
+    row = math.floor(n * u ^ (math.log(opt.h) / math.log(1 - opt.h)))
+  end
+  row = math.min(row, n - 1)
+  if opt.scatter == 1 then
+    -- As lru_lab.cc, in two steps, as a number has 53 bits.
+    local high, low = 2654435761 % n, 65536
+    local a = math.floor(row / low)
+    local b = row % low
+    row = ((a * high % n) * low + b * high) % n
+  end
+  if opt.move_s > 0 then
+    local k = math.floor(os.time() / opt.move_s)
+    row = (row + k * 2654435761 % n) % n
+  end
+  return row + 1
+end
+
+function thread_init()
+  connection = sysbench.sql.driver():connect()
+  local int = sysbench.sql.type.INT
+  point = connection:prepare("SELECT c FROM sbtest1 WHERE id = ?")
+  id = point:bind_create(int)
+  point:bind_param(id)
+  if opt.scan_chunk > 0 then
+    scan = connection:prepare("SELECT SUM(LENGTH(c)) FROM sbtest2 WHERE id BETWEEN ? AND ?")
+    low = scan:bind_create(int)
+    high = scan:bind_create(int)
+    scan:bind_param(low, high)
+    position = math.floor(opt.scan_rows / opt.threads * sysbench.tid)
+  end
+  n = 0
+end
+
+function event()
+  id:set(row_of())
+  point:execute()
+  n = n + 1
+  if opt.scan_chunk > 0 and n % opt.scan_every == 0 then
+    low:set(position + 1)
+    high:set(math.min(position + opt.scan_chunk, opt.scan_rows))
+    scan:execute()
+    position = (position + opt.scan_chunk) % opt.scan_rows
+  end
+end
+
+function thread_done()
+  connection:disconnect()
+end

@@ -1,0 +1,260 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""Page reads a query of a real server, from a cold start on, and what lru_lab says to the same.
+
+    make release
+    superbuild/as-user.sh build/bench/venv/bin/python bench/lru_lab/measure.py --settings 37/1000,10/50
+
+Prints, and writes as CSV, a line for each span of each setting: queries, reads a query of the
+server, and those of the simulation with the same load, list length and speed; then the same
+for the last half. A setting is innodb_old_blocks_pct/innodb_old_blocks_time, and may go on
+with more options of the server: 37/1000/innodb_lru_flusher=OFF.
+
+Counts are no times: they do not depend on what else the machine does, unless a setting is near to
+what the speed of the load makes of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from harness import places, server_definition, settings, sysbench
+from harness.errors import BenchError
+from harness.server import Server
+from harness.settings import size_in_bytes
+
+_HERE = Path(__file__).resolve().parent
+_DEPTH = 1024  #: innodb_lru_scan_depth, its default
+_COUNTERS = (
+    "SELECT SUM(NUMBER_PAGES_READ) AS reads_, SUM(DATABASE_PAGES) AS pages,"
+    " SUM(FREE_BUFFERS) AS free, SUM(PAGES_MADE_YOUNG) AS made_young"
+    " FROM INFORMATION_SCHEMA.INNODB_BUFFER_POOL_STATS"
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--server", default="sluice", help="see bench/servers")
+    parser.add_argument("--rows", type=int, default=1_500_000)
+    parser.add_argument("--scan-rows", type=int, default=300_000, help="rows of sbtest2")
+    parser.add_argument("--pool", default="64M")
+    parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--load", default="load=pareto", help="options of loads.lua, with commas")
+    parser.add_argument("--settings", default="37/1000")
+    parser.add_argument("--span", type=int, default=50_000, help="queries")
+    parser.add_argument("--spans", type=int, default=20)
+    parser.add_argument("--data-dir", type=Path, default=places.DATA / "lru-lab")
+    parser.add_argument("--lab", type=Path, default=places.WORK / "lru_lab")
+    parser.add_argument("--csv", type=Path)
+    parser.add_argument("--name", default="", help="written into the CSV")
+    options = parser.parse_args()
+    build_lab(options.lab)
+    rows = []
+    for setting in options.settings.split(","):
+        rows += Measurement(options, setting).run()
+        if options.csv is not None:
+            with options.csv.open("w", newline="") as file:
+                writer = csv.DictWriter(file, rows[0].keys())
+                writer.writeheader()
+                writer.writerows(rows)
+
+
+def build_lab(target: Path) -> None:
+    source = _HERE / "lru_lab.cc"
+    if target.exists() and target.stat().st_mtime > source.stat().st_mtime:
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    command = ["c++", "-O2", "-std=c++20", "-o", str(target), str(source), "-lz"]
+    subprocess.run(command, check=True)
+
+
+class Measurement:
+    def __init__(self, options: argparse.Namespace, setting: str) -> None:
+        self._options = options
+        self._setting = setting
+        definition = server_definition.load(options.server)
+        common = settings.load(places.SETTINGS, quick=True)
+        self._server = Server(definition, options.data_dir / definition.name, common)
+        pct, time_ms, *self._extra = setting.split("/")
+        self._pct, self._time = int(pct), int(time_ms)
+        self._load = dict(part.split("=") for part in options.load.split(","))
+
+    def run(self) -> list[dict[str, Any]]:
+        self._fill()
+        self._start(size_in_bytes(self._options.pool))
+        try:
+            (leaves,) = self._server.rows(
+                "SELECT stat_value AS pages FROM mysql.innodb_index_stats WHERE table_name ="
+                " 'sbtest1' AND index_name = 'PRIMARY' AND stat_name = 'n_leaf_pages'"
+            )
+            self._rows_page = self._options.rows / int(leaves["pages"])
+            spans = self._spans()
+        finally:
+            self._server.stop()
+        frames = round(sum(span["pages"] + span["free"] for span in spans) / len(spans))
+        said = self._simulate(spans, frames)
+        rows = []
+        for i, (span, reads_query) in enumerate(zip(spans, said, strict=False)):
+            row = {
+                "name": self._options.name,
+                "load": self._options.load,
+                "setting": self._setting,
+                "span": i,
+                "queries": span["queries"],
+                "seconds": round(span["seconds"], 2),
+                "pages": span["pages"],
+                "free": span["free"],
+                "measured": round(span["reads"] / span["queries"], 5),
+                "simulated": reads_query,
+                "made_young": round(span["made_young"] / span["queries"], 5),
+            }
+            row["error_pct"] = round(100 * (row["simulated"] / row["measured"] - 1), 2)
+            rows.append(row)
+            print(" ".join(f"{key}={row[key]}" for key in list(row)[2:]), flush=True)
+        half = spans[len(spans) // 2 :]
+        measured = sum(s["reads"] for s in half) / sum(s["queries"] for s in half)
+        simulated = sum(r["simulated"] * r["queries"] for r in rows[len(spans) // 2 :]) / sum(
+            s["queries"] for s in half
+        )
+        error = 100 * (simulated / measured - 1)
+        print(
+            f"== {self._options.name} {self._setting} last half: measured {measured:.4f}"
+            f" simulated {simulated:.4f} ({error:+.1f} %)",
+            flush=True,
+        )
+        return rows
+
+    def _fill(self) -> None:
+        options = self._options
+        wanted = {"rows": options.rows, "scan_rows": options.scan_rows}
+        mark = self._server.home / "dataset.json"
+        if mark.is_file() and json.loads(mark.read_text()) == wanted:
+            return
+        self._server.create()
+        self._start(max(size_in_bytes("128M"), size_in_bytes(options.pool)))
+        try:
+            secondary = ("--create_secondary=off",)
+            load = sysbench.Load("oltp_point_select", 1, options.rows, secondary)
+            sysbench.prepare(self._server, load)
+            self._server.execute(
+                "CREATE TABLE sbtest.sbtest2 LIKE sbtest.sbtest1",
+                "INSERT INTO sbtest.sbtest2 SELECT * FROM sbtest.sbtest1"
+                f" WHERE id <= {options.scan_rows}",
+                "ANALYZE TABLE sbtest.sbtest1",
+            )
+        finally:
+            self._server.stop()
+        mark.write_text(json.dumps(wanted))
+
+    def _start(self, pool: int) -> None:
+        self._server.start(
+            {
+                "buffer_pool_size": pool,
+                "buffer_pool_instances": 1,
+                "lru_scan_depth": _DEPTH,
+                "old_blocks_time": self._time,
+                "adaptive_hash_index": "off",
+            },
+            extra=(f"--innodb_old_blocks_pct={self._pct}", *(f"--{e}" for e in self._extra)),
+        )
+
+    def _count(self) -> dict[str, float]:
+        (row,) = self._server.rows(_COUNTERS)
+        status = self._server.status("Com_stmt_execute")
+        counts = {name.lower(): float(value) for name, value in row.items()}
+        counts["queries"] = float(status["com_stmt_execute"])
+        counts["at"] = time.monotonic()
+        return counts
+
+    def _spans(self) -> list[dict[str, Any]]:
+        options = self._options
+        more = [f"--{name}={value}" for name, value in self._load.items()]
+        more += [f"--rows={options.rows}", f"--scan_rows={options.scan_rows}"]
+        load = sysbench.Load(str(_HERE / "loads.lua"), options=tuple(more))
+        spans = []
+        before = self._count()
+        with sysbench.Running(self._server, load, options.clients, 86400) as running:
+            for _ in range(options.spans):
+                last, stuck = before, time.monotonic()
+                while last["queries"] < before["queries"] + options.span:
+                    time.sleep(0.2)
+                    now = self._count()
+                    if now["queries"] > last["queries"]:
+                        stuck = time.monotonic()
+                    elif time.monotonic() > stuck + 30:
+                        running.outcome()
+                        raise BenchError("the load does nothing")
+                    last = now
+                spans.append(
+                    {
+                        "queries": last["queries"] - before["queries"],
+                        "reads": last["reads_"] - before["reads_"],
+                        "made_young": last["made_young"] - before["made_young"],
+                        "seconds": last["at"] - before["at"],
+                        "pages": int(last["pages"]),
+                        "free": int(last["free"]),
+                    }
+                )
+                before = last
+        return spans
+
+    def _simulate(self, spans: list[dict[str, Any]], frames: int) -> list[float]:
+        """The same number of queries in the same time, from an empty pool on."""
+        queries = sum(span["queries"] for span in spans)
+        seconds = sum(span["seconds"] for span in spans)
+        load = dict(self._load)
+        chunk = int(load.pop("scan_chunk", 0))
+        if chunk:
+            load["scan_pages"] = str(round(self._options.scan_rows / self._rows_page))
+            load["scan_chunk"] = str(round(chunk / self._rows_page))
+            # A scan is a statement as well.
+            every = int(load.get("scan_every", 50))
+            queries *= every / (every + 1)
+        policy = [f"pct={self._pct}", f"time={self._time}"]
+        for option in self._extra:
+            if option.startswith("innodb_old_blocks_turnover="):
+                policy.append(f"turn={option.partition('=')[2]}")
+        # As the page cleaner and the LRU flusher do it, see buf0lrupolicy.h.
+        flusher = [f"free={min(128, frames // 32)}", "refill=50"]
+        policy += [f"free={_DEPTH}", "refill=0"] if self._is_stock() else flusher
+        arguments = [
+            *policy,
+            *(f"{name}={value}" for name, value in load.items()),
+            f"rows={self._options.rows}",
+            f"rows_page={self._rows_page}",
+            f"frames={frames}",
+            "warm=0",
+            "read_us=0",
+            f"query_us={1e6 * seconds / queries}",
+            f"queries={round(queries)}",
+            f"report={queries / len(spans)}",
+        ]
+        done = subprocess.run(
+            [str(self._options.lab), *arguments], stdout=subprocess.PIPE, check=True, text=True
+        )
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        return [line["reads_query"] * self._per_statement() for line in lines[: len(spans)]]
+
+    def _per_statement(self) -> float:
+        if "scan_chunk" not in self._load:
+            return 1
+        every = int(self._load.get("scan_every", 50))
+        return every / (every + 1)
+
+    def _is_stock(self) -> bool:
+        if any("innodb_lru_flusher=OFF" in option for option in self._extra):
+            return True
+        return "stock" in self._server.name
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""Policies by loads, simulated: reads a query, as a table and as CSV.
+
+    python3 bench/lru_lab/table.py --csv policies.csv
+
+A pool of 64M and 1.5 million rows (20 548 leaves in three levels), 20 000 queries a second. `cold`
+are the first 200 000 queries from an empty pool on, `steady` the 300 000 after a million. A number
+is reads a query by the least there can be: of the known distribution, or, where that changes, of
+Belady's optimum, which knows the future and which nothing can reach.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).resolve().parent
+_COMMON = ("rows=1500000", "frames=4000", "query_us=30", "read_us=70")
+_PHASES = {
+    "cold": ("warm=0", "queries=200000"),
+    "steady": ("warm=1000000", "queries=300000"),
+}
+_LOADS = {
+    "pareto": "load=pareto",
+    "zipf 0.8 scattered": "load=zipf exponent=0.8 scatter=1",
+    "zipf 0.8 together": "load=zipf exponent=0.8",
+    "zipf 0.99 scattered": "load=zipf exponent=0.99 scatter=1",
+    "zipf 0.99 together": "load=zipf exponent=0.99",
+    "uniform": "load=uniform",
+    "pareto beside a scan": "scan_pages=8000",
+    "rescan": "load=none scan_pages=6000 scan_every=1 scan_chunk=1 query_us=100",
+    "moving hot spot": "move_s=20",
+    "inserts and pareto": "create_every=20",
+}
+_POLICIES = {
+    "optimum": "policy=belady",
+    "LRU": "policy=lru",
+    "37, 1000 ms": "time=1000",
+    "37, 100 ms": "time=100",
+    "37, 1 ms": "time=1",
+    "37, 0": "time=0",
+    "37, 0, first access is none": "time=0 first=1",
+    "37, 1 ms, boundary anchored": "time=1 anchor=1",
+    "37, 1 ms, youth is earned": "time=1 earn=1",
+    "37, 1000 ms, 1024 free": "time=1000 free=1024 refill=0 frames=4416",
+    "the same, boundary anchored": "time=1000 anchor=1 free=1024 refill=0 frames=4416",
+    "the same, youth is earned": "time=1000 earn=1 free=1024 refill=0 frames=4416",
+    "37, half a turnover": "turn=50",
+    "37, a quarter": "turn=25",
+    "10, half a turnover": "pct=10 turn=50",
+    "20, half a turnover": "pct=20 turn=50",
+    "37, half, second chance (1 bit)": "turn=50 second=1",
+    "37, half, second chance (2 bits)": "turn=50 second=2",
+    "20, half, second chance (2 bits)": "pct=20 turn=50 second=2",
+    "10, half, second chance (1 bit)": "pct=10 turn=50 second=1",
+    "10, half, second chance (2 bits)": "pct=10 turn=50 second=2",
+    "the same, ghosts 50 %": "pct=10 turn=50 second=2 ghosts=50",
+    "10, half, promoted at the tail": "pct=10 turn=50 lazy=1",
+    "S3-FIFO": "policy=s3fifo",
+    "W-TinyLFU": "policy=tinylfu",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--csv", type=Path)
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        lab = Path(folder) / "lru_lab"
+        command = ["c++", "-O2", "-std=c++20", "-o", str(lab), str(_HERE / "lru_lab.cc"), "-lz"]
+        subprocess.run(command, check=True)
+
+        def simulate(case: tuple[str, str, str]) -> dict[str, Any]:
+            phase, load, policy = case
+            arguments = [*_COMMON, *_PHASES[phase]]
+            arguments += _LOADS[load].split() + _POLICIES[policy].split()
+            done = subprocess.run(
+                [str(lab), *arguments], stdout=subprocess.PIPE, check=True, text=True
+            )
+            said = json.loads(done.stdout)
+            print(phase, load, policy, said["reads_query"], sep=", ", file=sys.stderr)
+            return {"phase": phase, "load": load, "policy": policy, **said}
+
+        cases = [
+            (phase, load, policy) for phase in _PHASES for load in _LOADS for policy in _POLICIES
+        ]
+        with ThreadPoolExecutor(options.jobs) as pool:
+            rows = list(pool.map(simulate, cases))
+    if options.csv is not None:
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        with options.csv.open("w", newline="") as file:
+            writer = csv.DictWriter(file, names)
+            writer.writeheader()
+            writer.writerows(rows)
+    for phase in _PHASES:
+        print(f"\n{phase}\n")
+        print(table([row for row in rows if row["phase"] == phase]))
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    reads = {(row["load"], row["policy"]): row["reads_query"] for row in rows}
+    least = {row["load"]: row.get("least") or reads[row["load"], "optimum"] for row in rows}
+    loads = list(_LOADS)
+    lines = ["| policy | " + " | ".join(loads) + " |", "|" + "---|" * (len(loads) + 1)]
+    lines.append("| least reads a query | " + " | ".join(f"{least[x]:.3f}" for x in loads) + " |")
+    for policy in list(_POLICIES)[1:]:
+        cells = [f"{reads[load, policy] / least[load]:.3f}" for load in loads]
+        lines.append(f"| {policy} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
