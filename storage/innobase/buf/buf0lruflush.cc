@@ -665,13 +665,12 @@ void Lru_flusher::work() {
     auto now = state();
     auto next = m_policy.next(done, now);
     if (next == Lru_policy::Next::WAIT) {
-      const bool progress = wait_for_progress(
-          m_policy.pause_usec(), before, Lru_policy::wait_for(now));
+      const bool progress = wait_for_progress(m_policy.pause_usec(), before,
+                                              Lru_policy::wait_for(now));
       now = state();
       next = m_policy.waited(progress, now);
-      DBUG_EXECUTE_IF("mutate_lru_flusher_stays_near", if (progress) {
-        m_policy = {};
-      });
+      DBUG_EXECUTE_IF(
+          "mutate_lru_flusher_stays_near", if (progress) { m_policy = {}; });
     }
     switch (next) {
       case Lru_policy::Next::WAIT:
@@ -1054,8 +1053,8 @@ void buf_lru_flusher_start() {
       !DBUG_EVALUATE_IF("mutate_lru_flusher_starts_in_vain", true, false)) {
     return;
   }
-  DBUG_EXECUTE_IF("lru_flusher_log_start",
-                  ib::info() << "The LRU flusher starts";);
+  DBUG_EXECUTE_IF("lru_flusher_log_start", ib::info()
+                                               << "The LRU flusher starts";);
   register_instruments();
   scan_depth_is_set.store(scan_depth_is_given());
   auto *const all = new Flushers;

@@ -298,8 +298,8 @@ class Lru_policy {
   @param[in]  state     as it is after the wait */
   Next waited(bool progress, const State &state) {
     if (!progress) return is_served(state) ? Next::SLEEP : Next::AGAIN;
-    /* While threads wait, writes are too slow: clean pages are looked for beyond
-    those that are being written, but not among the hot ones. */
+    /* While threads wait, writes are too slow: clean pages are looked for
+    beyond those that are being written, but not among the hot ones. */
     if (state.waiters == 0 && m_in_vain > 0) --m_in_vain;
     m_in_vain = std::min(m_in_vain, WHOLE_LIST_WALKS);
     return Next::AGAIN;
