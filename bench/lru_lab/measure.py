@@ -220,9 +220,6 @@ class Measurement:
             every = int(load.get("scan_every", 50))
             queries *= every / (every + 1)
         policy = [f"pct={self._pct}", f"time={self._time}"]
-        for option in self._extra:
-            if option.startswith("innodb_old_blocks_turnover="):
-                policy.append(f"turn={option.partition('=')[2]}")
         # As the page cleaner and the LRU flusher do it, see buf0lrupolicy.h.
         flusher = [f"free={min(128, frames // 32)}", "refill=50"]
         policy += [f"free={_DEPTH}", "refill=0"] if self._is_stock() else flusher

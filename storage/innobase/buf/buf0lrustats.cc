@@ -305,7 +305,8 @@ void lru_stats_pool(innodb_lru_pool_t *pool) {
         (buf_pool->LRU_old_ratio * 100 + BUF_LRU_OLD_RATIO_DIV / 2) /
         BUF_LRU_OLD_RATIO_DIV);
   }
-  pool->old_blocks_time_ms = buf_LRU_old_threshold;
+  pool->old_blocks_time_ms =
+      static_cast<uint32_t>(get_buf_LRU_old_threshold().count());
 }
 
 /** What is to be known of a page before it is gone. */
