@@ -54,11 +54,8 @@ mv -- "$work"/*.deb "$work"/*.buildinfo "$work"/*.changes "$to"
 # With the libraries it needs, all but those of C and C++: for Linux with glibc 2.36 or newer.
 name=sluice-server-$version-linux-$(uname -m)
 echo "package: $name.tar.xz"
-(OBJECTS=$objects packaging/install.sh "$objects" "$work/tar"
-  mkdir -p "$work/$name"
-  cp -a "$work"/tar/sluice-{server,client,dev}/usr/. "$work/$name"
-  find "$work/$name" -type f \( -perm /111 -o -name '*.so*' \) -exec \
-    sh -c 'for file; do strip --strip-unneeded "$file" 2>/dev/null || true; done' sh {} +
+(mkdir -p "$work/$name"
+  cp -a "$work"/sluice/debian/sluice-{server,client,dev}/usr/. "$work/$name"
   packaging/libraries.sh all "$work/$name"
   tar --create --directory "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
     --numeric-owner "$name" | xz --threads=2 -3 >"$to/$name.tar.xz") >>"$to/package.log" 2>&1 ||
