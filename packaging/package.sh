@@ -30,6 +30,8 @@ export SOURCE_DATE_EPOCH TZ=UTC LC_ALL=C.UTF-8
 version=${VERSION:-$UPSTREAM_VERSION+sluice$(date --date="@$SOURCE_DATE_EPOCH" +%Y%m%d.%H%M%S)}
 umask 022
 
+exec 9>"$to/lock"
+flock --nonblock 9 || fail "another package.sh works in $to"
 work=$to/work
 rm -rf -- "$work"
 mkdir -p -- "$work/sluice"
