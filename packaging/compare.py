@@ -42,7 +42,11 @@ def report(kinds):
         lost = []
         for name in sorted(wanted - have):
             rule = next(
-                (rule for rule in allowed if rule[0] == kind and fnmatch.fnmatchcase(name, rule[1])),
+                (
+                    rule
+                    for rule in allowed
+                    if rule[0] == kind and fnmatch.fnmatchcase(name, rule[1])
+                ),
                 None,
             )
             if rule:
@@ -67,7 +71,8 @@ def declared(objects):
     found = set()
     for script in Path(objects).rglob("cmake_install.cmake"):
         for to, files in re.findall(
-            r'file\(INSTALL DESTINATION "([^"]+)"[^\n]*? FILES ([^\n]*)', script.read_text(errors="replace")
+            r'file\(INSTALL DESTINATION "([^"]+)"[^\n]*? FILES ([^\n]*)',
+            script.read_text(errors="replace"),
         ):
             to = to.replace("${CMAKE_INSTALL_PREFIX}/", "")
             found |= {f"{to}/{Path(name).name}" for name in re.findall(r'"([^"]+)"', files)}
@@ -92,7 +97,10 @@ def lists(given):
     folders = {"program": r"s?bin/", "plugin or component": r"lib/mysql/plugin/(?!debug/)"}
     return report(
         {
-            kind: ({n for n in wanted if re.match(start, n)}, {n for n in have if re.match(start, n)})
+            kind: (
+                {n for n in wanted if re.match(start, n)},
+                {n for n in have if re.match(start, n)},
+            )
             for kind, start in folders.items()
         }
     )
@@ -110,6 +118,7 @@ def options(program):
     """The long options that a program's --help names."""
     said = subprocess.run(
         [program, "--no-defaults", "--verbose", "--help"],
+        check=False,
         capture_output=True,
         text=True,
         errors="replace",
@@ -143,7 +152,12 @@ def asked(root, names):
     with tempfile.TemporaryDirectory(prefix="sluice-", dir="/tmp") as home:
         home = Path(home)
         plugins = root / "lib/mysql/plugin"
-        server = [root / "sbin/mysqld", "--no-defaults", f"--datadir={home}/data", f"--basedir={root}"]
+        server = [
+            root / "sbin/mysqld",
+            "--no-defaults",
+            f"--datadir={home}/data",
+            f"--basedir={root}",
+        ]
         server += [f"--plugin-dir={plugins}", f"--lc-messages-dir={root}/share/mysql"]
         server += ["--secure-file-priv=NULL", f"--log-error={home}/log"]
         if os.getuid() == 0:
@@ -152,13 +166,19 @@ def asked(root, names):
         else:
             as_user = []
         subprocess.run([*as_user, *server, "--initialize-insecure"], check=True)
-        sockets = [f"--socket={home}/s", f"--pid-file={home}/pid", "--skip-networking", "--mysqlx=OFF"]
+        sockets = [
+            f"--socket={home}/s",
+            f"--pid-file={home}/pid",
+            "--skip-networking",
+            "--mysqlx=OFF",
+        ]
         running = subprocess.Popen([*as_user, *server, *sockets])
         client = [root / "bin/mysql", "--no-defaults", f"--socket={home}/s", "--user=root"]
 
         def ask(statement, check=True):
             done = subprocess.run(
                 [*client, "--batch", "--skip-column-names", "--execute", statement],
+                check=False,
                 capture_output=True,
                 text=True,
             )
@@ -169,11 +189,16 @@ def asked(root, names):
         try:
             while ask("DO 0", check=False).returncode:
                 if running.poll() is not None:
-                    raise SystemExit(f"compare: error: {root}/sbin/mysqld:\n{(home / 'log').read_text()}")
+                    raise SystemExit(
+                        f"compare: error: {root}/sbin/mysqld:\n{(home / 'log').read_text()}"
+                    )
                 time.sleep(0.2)
             for name in names:
                 ask(f"INSTALL COMPONENT 'file://{Path(name).stem}'", check=False)
-            answers = {kind: set(ask(question).stdout.split("\n")) - {""} for kind, question in QUESTIONS.items()}
+            answers = {
+                kind: set(ask(question).stdout.split("\n")) - {""}
+                for kind, question in QUESTIONS.items()
+            }
             ask("SHUTDOWN")
             running.wait()
         finally:
@@ -200,7 +225,9 @@ def builds(given):
         }
         for name in sorted(n for n in wanted & have if re.match(r"s?bin/", n)):
             # Scripts and programs of the tests have no options to speak of.
-            found = options(stock / name) if (stock / name).read_bytes()[:4] == b"\x7fELF" else set()
+            found = (
+                options(stock / name) if (stock / name).read_bytes()[:4] == b"\x7fELF" else set()
+            )
             if found:
                 kinds[f"option of {Path(name).name}"] = (found, options(ours / name))
         components = sorted(
@@ -214,7 +241,9 @@ def builds(given):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("how", choices=["lists", "builds"])
     parser.add_argument("objects")
     parser.add_argument("other")

@@ -23,7 +23,9 @@ from lib4sbom.sbom import SBOM
 
 def bundled(objects):
     """Name and version of each library below upstream's extra/ that was compiled."""
-    read = subprocess.run(["ninja", "-C", objects, "-t", "deps"], capture_output=True, text=True)
+    read = subprocess.run(
+        ["ninja", "-C", objects, "-t", "deps"], check=False, capture_output=True, text=True
+    )
     folders = set(re.findall(r"/extra/([\w-]+)/([\w.-]+)/", read.stdout))
     # boost_1_87_0, xxHash-0.8.3, sha793921876c981; include and src have no version.
     found = {}
@@ -38,17 +40,24 @@ def bundled(objects):
 def linked(tree):
     """Package and version of each library of Debian's that travels with the programs."""
     for library in sorted((tree / "lib/mysql/private").glob("*.so*")):
-        path = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True).stdout
-        path = re.search(rf"^\s+{re.escape(library.name)} .* => (.*)$", path, re.M)[1]
+        path = subprocess.run(
+            ["ldconfig", "-p"], check=False, capture_output=True, text=True
+        ).stdout
+        path = re.search(rf"^\s+{re.escape(library.name)} .* => (.*)$", path, re.MULTILINE)[1]
         for name in (os.path.realpath(path), path, "/usr" + path):
-            owner = subprocess.run(["dpkg-query", "-S", name], capture_output=True, text=True)
+            owner = subprocess.run(
+                ["dpkg-query", "-S", name], check=False, capture_output=True, text=True
+            )
             if owner.returncode == 0:
                 package = owner.stdout.split(":")[0]
                 break
         else:
             raise SystemExit(f"sbom: error: {path} belongs to no package")
         version = subprocess.run(
-            ["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True
+            ["dpkg-query", "-W", "-f", "${Version}", package],
+            check=False,
+            capture_output=True,
+            text=True,
         )
         yield package, version.stdout
 
@@ -81,7 +90,9 @@ def main():
         packages[name, version] = package.get_package()
         link = SBOMRelationship()
         link.initialise()
-        link.set_relationship("sluice-server" if relation != "DESCRIBES" else "sluice", relation, name)
+        link.set_relationship(
+            "sluice-server" if relation != "DESCRIBES" else "sluice", relation, name
+        )
         relations.append(link.get_relationship())
 
     add("sluice-server", given.version, "DESCRIBES", license="GPL-2.0-only", supplier="Sluice")
@@ -107,10 +118,14 @@ def main():
 
     sbom = SBOM()
     sbom.add_document({"name": "sluice", "lifecycle": "build"})
-    sbom.set_uuid("urn:uuid:" + str(uuid.UUID(hashlib.sha256(given.version.encode()).hexdigest()[:32])))
+    sbom.set_uuid(
+        "urn:uuid:" + str(uuid.UUID(hashlib.sha256(given.version.encode()).hexdigest()[:32]))
+    )
     sbom.add_packages(packages)
     sbom.add_relationships(relations)
-    generator = SBOMGenerator(False, sbom_type="spdx", format="json", application="sluice", version="1")
+    generator = SBOMGenerator(
+        False, sbom_type="spdx", format="json", application="sluice", version="1"
+    )
     generator.generate("sluice", sbom.get_sbom(), send_to_output=False)
     document = generator.get_sbom()
     # The tool writes the time at which it ran; the same build has to give the same bytes.
