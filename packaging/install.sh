@@ -29,12 +29,11 @@ rm -rf -- "$to/pages"
 
 server=$to/sluice-server/usr
 documents=$server/share/doc/sluice-server
-install -D -m 644 "$here/config/production.cnf" "$documents/production.cnf"
-install -m 644 "$here"/{README,CHANGELOG,SECURITY}.md "$documents"
+install -D -m 644 "$here/config/production.cnf" "$server/share/sluice/production.cnf"
+install -D -m 644 -t "$documents" "$here"/{README,CHANGELOG,SECURITY}.md
 install -D -m 644 -t "$documents/docs" "$here"/docs/*.md
 mv -- "$server/share/mysql/LICENSE" "$documents/LICENSE.upstream"
 mv -- "$server/share/mysql/README" "$documents/README.upstream"
 # SysV's start scripts and upstream's own rotation stand for what the package does itself.
 rm -f -- "$server"/share/mysql/{mysql.server,mysqld_multi.server,mysql-log-rotate}
-# Headers of dead links and empty folders of a build help nobody.
-find "$to" -type d -empty -delete
+find "$to"/sluice-{server,client,dev,test} -type d -empty -delete

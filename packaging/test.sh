@@ -135,6 +135,7 @@ check "it may open many files" '[ "$(grep "Max open files" /proc/$(cat /run/mysq
 check "the LRU's tables are there" "$(sql 'SELECT COUNT(*) FROM INFORMATION_SCHEMA.INNODB_LRU_STATS') | grep -x 1"
 check "rows are written" "$(sql 'CREATE DATABASE shop; CREATE TABLE shop.t (a INT PRIMARY KEY); INSERT INTO shop.t VALUES (1),(2),(3)')"
 check "the unit is sound" "systemd-analyze verify mysql.service"
+check "it has plugins that load" "$(sql "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'; INSTALL COMPONENT 'file://component_validate_password'; UNINSTALL COMPONENT 'file://component_validate_password'")"
 check "the log is turned" "mv /var/log/mysql/error.log /var/log/mysql/error.log.1 && kill -USR1 \$(cat /run/mysqld/mysqld.pid) && for i in \$(seq 100); do [ -e /var/log/mysql/error.log ] && exit 0; sleep 0.1; done; exit 1"
 check "RESTART restarts it" "$(sql 'RESTART') && mysqladmin --wait=60 status && systemctl is-active mysql"
 check "a kill is mended" "kill -9 \$(cat /run/mysqld/mysqld.pid) && for i in \$(seq 600); do sleep 0.1; $(sql 'SELECT SUM(a) FROM shop.t') 2>/dev/null | grep -x 6 && exit 0; done; exit 1"
@@ -143,6 +144,8 @@ check "a line of the administrator's counts" \
 check "and one in our own file" "echo 'key_buffer_size = 9M' >>/etc/mysql/sluice.conf.d/server.cnf"
 check "installing it again keeps both, and the rows" \
   "$install --reinstall $ours && $(sql 'SELECT @@max_connections, @@key_buffer_size, (SELECT SUM(a) FROM shop.t)') | tr '\t' ' ' | grep -x '77 9437184 6'"
+check "the option file for production is a start" \
+  "cp /usr/share/sluice/production.cnf /etc/mysql/sluice.conf.d/ && systemctl restart mysql && $(sql 'SELECT @@innodb_buffer_pool_size, @@sync_binlog, @@require_secure_transport') | tr '\t' ' ' | grep -x '2147483648 1 1' && rm /etc/mysql/sluice.conf.d/production.cnf && systemctl restart mysql"
 check "it is stopped cleanly" "systemctl stop mysql && tail -n 3 /var/log/mysql/error.log | grep -q 'Shutdown complete'"
 check "it is removed" "systemctl start mysql && apt-get -qy remove sluice-server sluice-client sluice-common && ! [ -e /usr/sbin/mysqld ] && ! pgrep mysqld"
 check "the data and the options stay" '[ -e /var/lib/mysql/shop/t.ibd ] && [ -e /etc/mysql/sluice.conf.d/server.cnf ]'
