@@ -18,6 +18,12 @@ component sluice-dev Development SharedLibraries
 component sluice-test Test
 component pages ManPages
 
+# Upstream's component Client has programs for a server's files; where other servers have
+# them, in the server's package, they can be taken over and given back.
+for program in myisam{_ftdump,chk,log,pack} mysql{_migrate_keyring,_secure_installation,_tzinfo_to_sql,binlog}; do
+  mv -- "$to/sluice-client/usr/bin/$program" "$to/sluice-server/usr/bin"
+done
+
 # A manual page goes where its program is; of those of programs that are not built, none.
 for page in "$to"/pages/usr/share/man/man?/*; do
   name=$(basename -- "${page%.*}")

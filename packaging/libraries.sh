@@ -31,9 +31,12 @@ visit() {
     seen[$name]=yes
     from=$(ldd "$file" | awk -v name="$name" '$1 == name { print $3 }')
     [ -f "$from" ] || { echo "libraries: error: $file needs $name, which is not here" >&2; exit 1; }
-    mkdir -p -- "$private"
-    install -m 644 -- "$from" "$private/$name"
-    license "$from"
+    # It may have been brought here before.
+    if ! [ "$from" -ef "$private/$name" ]; then
+      mkdir -p -- "$private"
+      install -m 644 -- "$from" "$private/$name"
+      license "$from"
+    fi
     visit "$private/$name"
   done < <(needed "$file")
   [ -z "$uses" ] || patchelf --set-rpath "\$ORIGIN/$(realpath --relative-to="$(dirname "$file")" "$private")" "$file"

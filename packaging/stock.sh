@@ -12,8 +12,8 @@ trap 'rm -rf -- "$work"' EXIT
 for part in server client common; do
   name=mysql-community-$part
   dpkg-deb --raw-extract "$packages"/sluice-"$part"_*.deb "$work/$name"
-  sed -i -E "s/^(Package|Source): sluice/\1: mysql-community/; s/sluice-(server|client|common)/mysql-community-\1/g
-    s/, mysql-community-server,/,/; s/, mysql-community-client,/,/" "$work/$name/DEBIAN/"{control,p*}
+  find "$work/$name/DEBIAN" \( -name control -o -name 'p*' \) -exec sed -i -E "
+    s/^(Package|Source): sluice/\1: mysql-community/; s/sluice-(server|client|common)/mysql-community-\1/g" {} +
 done
 server=$work/mysql-community-server common=$work/mysql-community-common
 install -m 755 -- "$objects/runtime_output_directory/mysqld" "$server/usr/sbin/mysqld"
@@ -27,6 +27,6 @@ sed -i '/lru_stats/d' "$common/etc/mysql/community.conf.d/server.cnf"
 rm -f -- "$to"/*.deb
 for part in "$work"/*; do
   rm -f -- "$part/DEBIAN/md5sums"
-  dpkg-deb --root-owner-group -Zgzip --build "$part" "$to" >/dev/null
+  dpkg-deb --root-owner-group -Znone --build "$part" "$to" >/dev/null
 done
 ls -- "$to"
