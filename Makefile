@@ -154,16 +154,41 @@ stock-optimised: stock ## Lay out stock by a profile of its own, to compare with
 	@[ -f build/stock/profile/facts ] || $(MAKE) --no-print-directory profile PRESET=stock
 	@PROFILE=build/stock/profile superbuild/optimise.sh build/stock/obj/runtime_output_directory mysqld.optimised
 
-.PHONY: install package
+.PHONY: install package package-compare package-again test-packages
 install: ## Install the release build (DESTDIR=, PREFIX=/usr/local/sluice)
 	@$(call build,release)
 	DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
 
-package: ## Make build/release/sluice-server-*.tar.gz
-	@$(call build,release)
-	cd build/release && cpack
+# What users install is complete; `make run` builds less, and sooner.
+MATERIALS = build/packages-venv
+$(MATERIALS)/complete: packaging/requirements.txt
+	@superbuild/venv.sh $(MATERIALS) $<
 
-.PHONY: upstream patches-import patches-export patches-check patches-forget patches-build upstream-report
+prepare_package = superbuild/dependencies.sh packaging/packages && \
+  $(MAKE) --no-print-directory $(MATERIALS)/complete && $(call build,package)
+make_packages = PYTHON=$(CURDIR)/$(MATERIALS)/bin/python packaging/package.sh
+
+package: ## Build all that upstream's server has; Debian packages, tar.xz, bill of materials, sums (build/packages)
+	@superbuild/plan.sh package package
+	@$(prepare_package)
+	@$(make_packages) build/package/obj build/packages
+	@lintian --tag-display-limit 0 --fail-on error build/packages/*.deb | sed 's/^/package: lintian: /'
+
+package-compare: ## Does it have all that unpatched upstream has, built alike? (builds that, too)
+	@$(prepare_package)
+	@packaging/compare.py lists build/package/obj build/upstream
+	@$(call build,package-stock)
+	@packaging/compare.py builds build/package/obj build/package-stock/obj --work build
+
+package-again: ## Package and link once more: the same bytes? (FROM_SOURCE=1: compile, too, elsewhere, without ccache)
+	@$(prepare_package)
+	@PYTHON=$(CURDIR)/$(MATERIALS)/bin/python packaging/again.sh $(if $(FROM_SOURCE),--from-source)
+
+SUITES ?= bookworm trixie
+test-packages: ## Install, replace, remove, purge them in minimal Debians (SUITES= STOCK=folder of packages to replace; root)
+	@for suite in $(SUITES); do packaging/test.sh $$suite build/packages $(STOCK) || exit; done
+
+.PHONY: upstream patches-import patches-export patches-check patches-forget patches-build upstream-newer upstream-report
 upstream: ## Fetch, verify and unpack upstream (build/upstream)
 	@superbuild/upstream.sh unpack build/upstream
 
@@ -184,6 +209,9 @@ patches-build: upstream ## Build PATCH=name alone on pristine upstream (debug)
 	@cmake --preset debug -B build/debug-$(PATCH) -DSLUICE_ONLY=$(PATCH) >/dev/null
 	@cmake --build build/debug-$(PATCH)
 
+upstream-newer: ## Is there a newer upstream? Try it: patches, build, tests, minutes (PIN_ONLY=1: only look)
+	@superbuild/upstream-newer.sh $(if $(PIN_ONLY),--look)
+
 upstream-report: upstream ## Write PATCH=name as a bug report to build/report/
 	@for patch in $(or $(PATCH),$(shell sed -n 's/\.patch$$//p' patches/series)); do \
 	  $(PATCHES) report build/upstream $$patch build/report/$$patch || exit; done
@@ -196,7 +224,7 @@ lint: upstream $(VENV)/complete ## ShellCheck, formatting and the patch series
 	@superbuild/format.sh --check
 	@git ls-files '*.sh' .ci/run | xargs shellcheck -x
 	@cd bench && for how in 'check' 'format --check'; do \
-	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{profile,stress,powercut,tests,mutations.py,results.py} || exit; done
+	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{profile,stress,powercut,tests,mutations.py,results.py} ../packaging || exit; done
 	@$(PATCHES) check $(TREES)
 
 clean: ## Remove all that was built (downloads and ccache stay)

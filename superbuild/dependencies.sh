@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of superbuild/packages that are missing. Says
-# which; needs root for it, and without root prints the command and stops.
+# Installs the Debian packages of superbuild/packages, and of the lists that are named, that
+# are missing. Says which; needs root for it, and without root prints the command and stops.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")"
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 command -v dpkg-query >/dev/null || {
   echo "dependencies: this is no Debian system; see superbuild/packages for what is needed, going on" >&2
@@ -14,7 +14,7 @@ while read -r package; do
   # shellcheck disable=SC2016 # dpkg-query expands it
   status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) || status=
   [ "$status" = installed ] || missing+=("$package")
-done <packages
+done < <(cat superbuild/packages "$@")
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 install=(apt-get install --yes --no-install-recommends "${missing[@]}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The first line of make run and make test: what is about to happen, and how
+# The first line of make run, make test and make package: what is about to happen, and how
 # much time, disk and download it takes. Ends there when the disk does not hold it.
 # Figures: docs/design/build-times.md.
 set -euo pipefail
@@ -11,11 +11,13 @@ source upstream/pin
 # Megabytes: what a whole build takes, and what the goal takes beside it.
 case $preset in
   release) whole=4000 minutes=50 ;;
+  package) whole=5000 minutes=65 ;;
   debug) whole=4000 minutes=60 ;;
   *) whole=6000 minutes=60 ;;
 esac
 case $goal in
   run) beside=1000 ;;
+  package) beside=3000 ;;
   *) beside=2000 ;;
 esac
 

@@ -3,6 +3,7 @@
 #
 #   upstream.sh fetch          make sure the tarball is at hand; prints its path
 #   upstream.sh unpack DIR     have the pristine tree in DIR (and DIR.stamp beside)
+#   upstream.sh offers         what the Debian archive has of the series: version, sum, bytes
 #
 # The pin is upstream/pin. Environment:
 #   UPSTREAM_TARBALL  a tarball of your own, taken before any other place
@@ -87,7 +88,9 @@ from_download_site() {
 
 # The archive's address is that of this machine's own apt configuration; only
 # suite and type are ours, in lists that live in a folder of their own.
-from_debian() {
+# debian_offers: one line a version on offer, in `offers`: version, checksum of its
+# .orig.tar.gz, its name and size. apt's options for the archive are left in `opts`.
+debian_offers() {
   command -v apt-get >/dev/null || {
     say "upstream: no apt-get here: the Debian archive is left out"
     return 1
@@ -105,24 +108,27 @@ from_debian() {
   mkdir -p "$apt_dir/lists/partial" "$apt_dir/archives/partial"
   [ -r "$keyring" ] && signed="[signed-by=$keyring]"
   echo "deb-src $signed $archive $DEBIAN_SUITE main" >"$apt_dir/sources.list"
-  local opts=(-o "Acquire::http::Timeout=$stalled" -o "Acquire::https::Timeout=$stalled"
+  opts=(-o "Acquire::http::Timeout=$stalled" -o "Acquire::https::Timeout=$stalled"
     -o "Dir::Etc::sourcelist=$apt_dir/sources.list" -o Dir::Etc::sourceparts=-
     -o "Dir::State::lists=$apt_dir/lists" -o "Dir::Cache=$apt_dir"
     -o APT::Get::List-Cleanup=0 -o APT::Sandbox::User="$(id -un)")
   apt-get "${opts[@]}" -q update >&2 || return 1
 
-  # One line a version on offer: version, checksum of its .orig.tar.gz, its name.
-  # The pinned one first, then the newest; one that is listed but not to be had
-  # (an archive that has not caught up with its index) is passed over.
-  local offers version sum file
   offers=$(apt-cache "${opts[@]}" showsrc --only-source "$DEBIAN_SOURCE" | awk '
     /^Version:/ { version = $2 }
     /^Checksums-Sha256:/ { sums = 1; next }
     /^[^ ]/ { sums = 0 }
-    sums && $3 ~ /\.orig\.tar\.gz$/ { print version, $1, $3 }')
+    sums && $3 ~ /\.orig\.tar\.gz$/ { print version, $1, $3, $2 }')
+}
+
+# The pinned one first, then the newest; one that is listed but not to be had
+# (an archive that has not caught up with its index) is passed over.
+from_debian() {
+  local opts offers version sum file
+  debian_offers || return 1
   offers=$(grep -F " $pinned_sum " <<<"$offers" | tail -n 1
     grep -vF " $pinned_sum " <<<"$offers" | sort -rV)
-  while read -r version sum file; do
+  while read -r version sum file _; do
     [[ ${version%-*} =~ $DEBIAN_ACCEPT ]] || continue
     [ "$(printf '%s\n' "$UPSTREAM_VERSION" "${version%-*}" | sort -V | head -n 1)" = "$UPSTREAM_VERSION" ] || continue
     if [ "$sum" != "$pinned_sum" ]; then
@@ -189,8 +195,18 @@ unpack() {
   printf '%s\ntarball %s\n' "$want" "$(sum_of "$tarball")" >"$stamp"
 }
 
+offers() {
+  local opts offers version sum size
+  mkdir -p "$cache"
+  debian_offers || die "the Debian archive cannot be asked for newer releases"
+  while read -r version sum _ size; do
+    [[ ! ${version%-*} =~ $DEBIAN_ACCEPT ]] || echo "${version%-*} $sum $size"
+  done <<<"$offers"
+}
+
 case ${1:-} in
   fetch) fetch ;;
+  offers) offers ;;
   unpack) unpack "${2:?upstream.sh unpack needs a folder}" ;;
-  *) die "usage: upstream.sh fetch | unpack DIR" ;;
+  *) die "usage: upstream.sh fetch | unpack DIR | offers" ;;
 esac

@@ -1,0 +1,174 @@
+#!/usr/bin/env bash
+# Installs the packages in a minimal Debian, as a new user would, and takes them back.
+#
+#   test.sh SUITE PACKAGES [STOCK]     bookworm or trixie; folder of our packages; of another
+#                                      server's packages that are to be replaced
+#
+# As root. The Debian is made by debootstrap once (build/debian/SUITE), from the archive that
+# this machine's apt knows; each run works on a copy, in namespaces of its own, with systemd as
+# its first process and no network but its loopback: what apt needs is fetched before. Nothing
+# of this machine's own is touched, and nothing stays mounted, however the run ends.
+# Writes a line a check; exits with 1 when one failed.
+# shellcheck disable=SC2016 # what is in single quotes is expanded in there
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# In the namespaces: make the root, and let systemd begin.
+if [ "${1:-}" = --boot ]; then
+  root=$2
+  mount --make-rprivate /
+  mount --bind "$root" "$root"
+  mount -t proc proc "$root/proc"
+  mount -t sysfs -o ro sysfs "$root/sys"
+  mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
+  mount -t tmpfs -o mode=755 tmpfs "$root/run"
+  mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+  mkdir "$root/dev/pts" "$root/dev/shm"
+  mount -t devpts -o newinstance,ptmxmode=666 devpts "$root/dev/pts"
+  mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+  ln -s pts/ptmx "$root/dev/ptmx"
+  ln -s /proc/self/fd "$root/dev/fd"
+  for device in null zero full random urandom tty; do
+    touch "$root/dev/$device"
+    mount --bind "/dev/$device" "$root/dev/$device"
+  done
+  mkdir -p "$root/.old"
+  cd "$root"
+  pivot_root . .old
+  umount -l /.old
+  exec env -i container=sluice PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --system
+fi
+
+suite=${1:?usage: test.sh SUITE PACKAGES [STOCK]} packages=$(realpath -- "$2") stock=${3:+$(realpath -- "$3")}
+base=$here/build/debian/$suite
+root=$here/build/debian/$suite.test
+log=$here/build/debian/$suite.log
+fail() {
+  printf 'test-packages: error: %s\n' "$@" >&2
+  exit 1
+}
+[ "$(id -u)" -eq 0 ] || fail "debootstrap and namespaces need root"
+for tool in debootstrap unshare nsenter; do
+  command -v "$tool" >/dev/null || fail "$tool is missing: apt-get install debootstrap util-linux"
+done
+# shellcheck disable=SC2016 # apt expands it
+archive=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' |
+  sort -u | head -n 1)
+[ -n "$archive" ] || fail "apt knows no Debian archive here (after 'apt-get update' it may)"
+
+mkdir -p -- "$here/build/debian"
+exec 9>"$base.lock"
+flock --nonblock 9 || fail "another run works on $base"
+
+init=
+clean() {
+  # The end of its first process ends all in the namespace, and with it its mounts.
+  [ -z "$init" ] || kill -KILL "$init" 2>/dev/null || true
+  [ -z "$init" ] || while kill -0 "$init" 2>/dev/null; do sleep 0.1; done
+  rm -rf --one-file-system -- "$root"
+}
+trap clean EXIT
+trap 'exit 1' INT TERM
+
+if [ ! -e "$base/complete" ]; then
+  echo "test-packages: making a minimal Debian $suite, $base"
+  rm -rf --one-file-system -- "$base"
+  mkdir -p -- "$base"
+  unshare --mount --propagation private -- debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,ca-certificates \
+    "$suite" "$base/root" "$archive" >"$log" 2>&1 || fail "debootstrap failed, see $log"
+  touch -- "$base/complete"
+fi
+rm -rf --one-file-system -- "$root"
+cp -a --reflink=auto -- "$base/root" "$root"
+mkdir -p "$root/packages/sluice" "$root/packages/stock"
+cp -- "$packages"/sluice-*.deb "$root/packages/sluice"
+[ -z "$stock" ] || cp -- "$stock"/*.deb "$root/packages/stock"
+
+# What the packages depend on is fetched with the machine's network, before systemd starts.
+chroot "$root" apt-get -q update >"$log" 2>&1 || fail "apt-get update failed in $root, see $log"
+chroot "$root" sh -c 'apt-get -qy --no-install-recommends --download-only install /packages/sluice/sluice-server_*.deb \
+  /packages/sluice/sluice-c*_*.deb mysql-common' >>"$log" 2>&1 || fail "the packages cannot be installed, see $log"
+
+setsid unshare --mount --pid --fork --kill-child --ipc --uts --cgroup --net -- "$0" --boot "$root" \
+  >"$log.boot" 2>&1 </dev/null 9>&- &
+unshared=$!
+for ((i = 0; i < 600; i++)); do
+  init=$(pgrep -P "$unshared" || true)
+  [ -n "$init" ] && [ "$(cat "/proc/$init/comm" 2>/dev/null)" = systemd ] &&
+    nsenter --all --target "$init" systemctl is-system-running 2>/dev/null | grep -qE 'running|degraded' && break
+  kill -0 "$unshared" 2>/dev/null || fail "systemd did not start, see $log.boot"
+  sleep 0.5
+done
+inside() {
+  nsenter --all --target "$init" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
+    DEBIAN_FRONTEND=noninteractive sh -c "$*" </dev/null
+}
+inside 'ip link set lo up' 2>/dev/null || inside 'true'
+
+failed=0
+# check WORDS COMMAND: the command succeeds in there.
+check() {
+  local words=$1
+  shift
+  echo "### $words: $*" >>"$log"
+  if inside "$*" >>"$log" 2>&1; then
+    echo "ok      $suite: $words"
+  else
+    echo "FAILED  $suite: $words"
+    failed=$((failed + 1))
+  fi
+}
+install='apt-get -qy --no-install-recommends --allow-downgrades install'
+ours="/packages/sluice/sluice-server_*.deb /packages/sluice/sluice-client_*.deb /packages/sluice/sluice-common_*.deb"
+sql() { echo "mysql -NB -e \"$1\""; }
+
+check "apt installs it, and asks nothing" "$install $ours"
+check "the service is up, and was told so by the server" \
+  "systemctl is-active mysql && systemctl show -p StatusText mysql | grep -q 'Server is operational'"
+check "it is enabled" "systemctl is-enabled mysql"
+check "it answers root on the socket" "$(sql 'SELECT @@version') | grep -x '.*-sluice'"
+check "it runs as mysql" '[ "$(stat -c %U "/proc/$(cat /run/mysqld/mysqld.pid)")" = mysql ]'
+check "root has no password, and gets in by the socket alone" \
+  "$(sql "SELECT plugin FROM mysql.user WHERE user = 'root' AND host = 'localhost'") | grep -x auth_socket"
+check "nobody else is root" "mysqladmin ping && ! setpriv --reuid=nobody --clear-groups $(sql 'DO 0')"
+check "nobody gets in by the network without a password" "mysqladmin ping && ! mysql -h 127.0.0.1 -P 3306 -u root -e 'DO 0'"
+check "no account is without a password or a lock" "$(sql "SELECT COUNT(*) FROM mysql.user WHERE plugin <> 'auth_socket' AND authentication_string = '' AND account_locked = 'N'") | grep -x 0"
+check "it listens on loopback only" "$(sql 'SELECT @@bind_address') | grep -x 127.0.0.1"
+check "the data is for mysql alone" '[ "$(stat -c %U:%G:%a /var/lib/mysql)" = mysql:mysql:750 ] && [ "$(stat -c %U:%a /var/lib/mysql-files)" = mysql:750 ]'
+check "it may open many files" '[ "$(grep "Max open files" /proc/$(cat /run/mysqld/mysqld.pid)/limits | tr -s " " | cut -d" " -f4)" = 65535 ]'
+check "the LRU's tables are there" "$(sql 'SELECT COUNT(*) FROM INFORMATION_SCHEMA.INNODB_LRU_STATS') | grep -x 1"
+check "rows are written" "$(sql 'CREATE DATABASE shop; CREATE TABLE shop.t (a INT PRIMARY KEY); INSERT INTO shop.t VALUES (1),(2),(3)')"
+check "the unit is sound" "systemd-analyze verify mysql.service"
+check "it has plugins that load" "$(sql "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'; INSTALL COMPONENT 'file://component_validate_password'; UNINSTALL COMPONENT 'file://component_validate_password'")"
+check "the log is turned" "mv /var/log/mysql/error.log /var/log/mysql/error.log.1 && kill -USR1 \$(cat /run/mysqld/mysqld.pid) && for i in \$(seq 100); do [ -e /var/log/mysql/error.log ] && exit 0; sleep 0.1; done; exit 1"
+check "RESTART restarts it" "$(sql 'RESTART') && mysqladmin --wait=60 status && systemctl is-active mysql"
+check "a kill is mended" "kill -9 \$(cat /run/mysqld/mysqld.pid) && for i in \$(seq 600); do sleep 0.1; $(sql 'SELECT SUM(a) FROM shop.t') 2>/dev/null | grep -x 6 && exit 0; done; exit 1"
+check "a line of the administrator's counts" \
+  "printf '[mysqld]\nmax_connections = 77\nmysqlx = 0\n' >/etc/mysql/mysql.conf.d/site.cnf && systemctl restart mysql && $(sql 'SELECT @@max_connections') | grep -x 77"
+check "and one in our own file" "echo 'key_buffer_size = 9M' >>/etc/mysql/sluice.conf.d/server.cnf"
+check "installing it again keeps both, and the rows" \
+  "$install --reinstall $ours && $(sql 'SELECT @@max_connections, @@key_buffer_size, (SELECT SUM(a) FROM shop.t)') | tr '\t' ' ' | grep -x '77 9437184 6'"
+check "the option file for production is a start" \
+  "cp /usr/share/sluice/production.cnf /etc/mysql/sluice.conf.d/ && systemctl restart mysql && $(sql 'SELECT @@innodb_buffer_pool_size, @@sync_binlog, @@require_secure_transport') | tr '\t' ' ' | grep -x '2147483648 1 1' && rm /etc/mysql/sluice.conf.d/production.cnf && systemctl restart mysql"
+check "it is stopped cleanly" "systemctl stop mysql && tail -n 3 /var/log/mysql/error.log | grep -q 'Shutdown complete'"
+check "it is removed" "systemctl start mysql && apt-get -qy remove sluice-server sluice-client sluice-common && ! [ -e /usr/sbin/mysqld ] && ! pgrep mysqld"
+check "the data and the options stay" '[ -e /var/lib/mysql/shop/t.ibd ] && [ -e /etc/mysql/sluice.conf.d/server.cnf ]'
+check "installed again, the rows are there" "$install $ours && $(sql 'SELECT SUM(a), @@key_buffer_size FROM shop.t') | tr '\t' ' ' | grep -x '6 9437184'"
+check "purged, it asks nothing and leaves the data" \
+  "apt-get -qy purge sluice-server sluice-client sluice-common && [ -e /var/lib/mysql/shop/t.ibd ] && ! [ -e /etc/mysql/sluice.conf.d/server.cnf ] && ! [ -e /etc/apparmor.d/usr.sbin.mysqld ]"
+check "installed after that, the rows are there" "$install $ours && $(sql 'SELECT SUM(a) FROM shop.t') | grep -x 6"
+if [ -n "$stock" ]; then
+  check "another server takes its place, with the rows" \
+    "$install /packages/stock/*.deb && $(sql 'SELECT SUM(a), @@version FROM shop.t') | grep '^6' | grep -v sluice"
+  check "purging what is left of ours does that server nothing" \
+    "apt-get -qy purge sluice-server && systemctl is-enabled mysql && $(sql 'SELECT SUM(a) FROM shop.t') | grep -x 6"
+  check "a line for that server" "printf '[mysqld]\nmax_connections = 66\n' >/etc/mysql/mysql.conf.d/other.cnf && systemctl restart mysql"
+  check "ours takes the place of that one, with its rows and options" \
+    "$(sql 'INSERT INTO shop.t VALUES (4)') && $install $ours && $(sql 'SELECT SUM(a), @@max_connections, @@version FROM shop.t') | tr '\t' ' ' | grep '^10 66 .*-sluice'"
+fi
+check "purged and told so, it removes the data" \
+  "SLUICE_REMOVE_DATA=yes apt-get -qy purge sluice-server sluice-client sluice-common && ! [ -e /var/lib/mysql ] && ! [ -e /var/lib/mysql-files ]"
+check "a MariaDB's data is refused, and left alone" \
+  "mkdir -p /var/lib/mysql/mysql && touch /var/lib/mysql/ibdata1 && $install $ours 2>&1 | grep 'holds the data of another server' && [ -e /var/lib/mysql/ibdata1 ] && ! [ -e /var/lib/mysql/mysql.ibd ]"
+echo "test-packages: $suite: $failed checks failed$([ "$failed" -eq 0 ] || echo ", see $log")"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,140 @@
+"""What packages are made from and compared with, as far as it needs no build and no root."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "packaging"))
+import compare
+
+
+@pytest.fixture
+def trees(tmp_path):
+    """A configured build that would install a program and a plugin, and upstream's lists."""
+    objects = tmp_path / "obj"
+    (objects / "client").mkdir(parents=True)
+    (objects / "client/cmake_install.cmake").write_text(
+        'file(INSTALL DESTINATION "${CMAKE_INSTALL_PREFIX}/bin" TYPE EXECUTABLE FILES "/obj/mysql")\n'
+        'file(INSTALL DESTINATION "${CMAKE_INSTALL_PREFIX}/lib/mysql/plugin" TYPE MODULE FILES "/obj/a.so")\n'
+        'file(INSTALL DESTINATION "${CMAKE_INSTALL_PREFIX}/lib/mysql/plugin/debug" TYPE MODULE FILES "/obj/b.so")\n'
+    )
+    lists = tmp_path / "upstream/packaging/deb-in"
+    lists.mkdir(parents=True)
+    (lists / "mysql-server.install.in").write_text(
+        "# usr/bin/nothing\nusr/bin/mysql\nusr/lib/mysql/plugin/a.so\n"
+    )
+    (lists / "mysql-router.install.in").write_text("usr/bin/mysqlrouter\n")
+    return objects, tmp_path / "upstream", lists / "mysql-server.install.in"
+
+
+def run(trees):
+    done = subprocess.run(
+        [ROOT / "packaging/compare.py", "lists", *trees[:2]],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_nothing_is_missing(trees):
+    status, output = run(trees)
+    assert status == 0 and "0 missing" in output, output
+
+
+@pytest.mark.parametrize("name", ["bin/mysqldump", "lib/mysql/plugin/b.so"])
+def test_what_is_missing_is_named(trees, name):
+    trees[2].write_text(trees[2].read_text() + f"usr/{name}\n")
+    status, output = run(trees)
+    assert status == 1
+    assert re.search(rf"missing: .*{name}", output) and "1 missing" in output
+
+
+def test_lists_that_are_not_there(trees):
+    trees[2].write_text("")
+    status, output = run(trees)
+    assert status == 1 and "nothing was found to compare with" in output
+
+
+def test_what_may_be_missing_has_a_reason(monkeypatch, tmp_path, capsys):
+    (tmp_path / "missing").write_text("# named\nfile share/x* it is said so\n")
+    monkeypatch.setattr(compare, "HERE", tmp_path)
+    assert not compare.report({"file": ({"a", "share/xy"}, {"a"})})
+    assert "named:   file share/x* - it is said so" in capsys.readouterr().out
+    # The reason counts for files only.
+    assert compare.report({"option": ({"a", "share/xy"}, {"a"})})
+
+
+def test_options_of_a_program(tmp_path):
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\necho '  --max-rows=#  see --other_one'\necho 'port   0'\n")
+    program.chmod(0o755)
+    assert compare.options(program) == {"max-rows", "other-one"}
+
+
+def newer(checkout, offers, *options):
+    """upstream-newer.sh, in a checkout where upstream.sh offers this and gets nothing."""
+    (checkout.path / "superbuild/upstream.sh").write_text(
+        f"#!/bin/sh\n[ $1 = offers ] && echo '{offers}' && exit\necho no network; exit 1\n"
+    )
+    checkout.run("git", "init", "--quiet")
+    checkout.run("git", "add", "--all")
+    checkout.run("git", "-c", "user.name=n", "-c", "user.email=e@x", "commit", "--quiet", "-m", "x")
+    return checkout.run("superbuild/upstream-newer.sh", *options)
+
+
+def test_the_pinned_release_is_the_newest(checkout):
+    status, output = newer(checkout, "9.7.1 0000 1\n9.7.2 1111 2")
+    assert status == 0 and "9.7.2, the pinned one, is the newest" in output
+    assert not (checkout.path / "build/newer").exists()
+
+
+def test_a_newer_release_is_seen(checkout):
+    status, output = newer(checkout, "9.7.2 1111 2\n9.7.10 2222 3\n9.7.4 3333 4", "--look")
+    assert status == 0 and "9.7.10 is there (pinned: 9.7.2), sha256 2222" in output
+    assert not (checkout.path / "build/newer").exists()
+
+
+def test_a_newer_release_is_tried_on_a_copy(checkout):
+    status, output = newer(checkout, "9.7.4 2222 3")
+    assert status == 1, output
+    assert re.search(r"fetched and unpacked +FAILED", output) and "no network" in output
+    pin = (checkout.path / "build/newer/sluice/upstream/pin").read_text()
+    assert "UPSTREAM_VERSION=9.7.4\n" in pin and "UPSTREAM_SHA256=2222\n" in pin
+    assert "mysql-9.7.4.tar.gz\n" in pin and "9.7.2" not in pin
+    assert "UPSTREAM_VERSION=9.7.2\n" in (checkout.path / "upstream/pin").read_text()
+
+
+def test_packages_are_made_of_a_complete_build_only(tmp_path):
+    done = subprocess.run(
+        [ROOT / "packaging/package.sh", tmp_path, tmp_path / "to"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and "no build of the preset package" in done.stderr
+
+
+def test_options_for_other_servers_stay_out_of_their_sight():
+    """What stock does not know stands in the file that only Sluice reads, or has loose_."""
+    read = (ROOT / "packaging/debian/sluice.cnf").read_text()
+    folders = re.findall(r"^!includedir (\S+)", read, re.MULTILINE)
+    # The administrator's and another server's come later, and win.
+    assert folders == [
+        "/etc/mysql/sluice.conf.d/",
+        "/etc/mysql/conf.d/",
+        "/etc/mysql/mysql.conf.d/",
+    ]
+    installed = (ROOT / "packaging/debian/sluice-common.install").read_text()
+    assert "debian/server.cnf etc/mysql/sluice.conf.d\n" in installed
+
+
+@pytest.mark.parametrize("script", ["sluice-server.preinst", "sluice-server.postinst", "sluice-server.postrm",
+                                    "sluice-common.postinst", "sluice-common.prerm"])  # fmt: skip
+def test_maintainer_scripts_are_sound(script):
+    path = ROOT / "packaging/debian" / script
+    assert path.read_text().startswith("#!/bin/sh\nset -e\n") and "#DEBHELPER#" in path.read_text()
+    assert subprocess.run(["sh", "-n", path], check=False).returncode == 0

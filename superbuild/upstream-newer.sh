@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Is there a newer release of upstream's series than the one in upstream/pin? Tries it: fetches
+# it, puts the patches on it, builds and tests it, and says how many minutes each step took.
+# Nothing in the checkout changes but build/newer.
+#
+#   upstream-newer.sh [--look]   --look: only say what there is
+#
+# Exits with 0 when there is none or all went well, and with 1 when a step failed; then the
+# checkout that was tried is kept, to mend patches in.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=upstream/pin
+source upstream/pin
+newer=build/newer
+
+offers=$(superbuild/upstream.sh offers) || exit
+version=$(awk '{ print $1 }' <<<"$offers" | sort -V | tail -n 1)
+if [ -z "$version" ] || [ "$(printf '%s\n' "$UPSTREAM_VERSION" "$version" | sort -V | tail -n 1)" = "$UPSTREAM_VERSION" ]; then
+  echo "upstream-newer: $UPSTREAM_VERSION, the pinned one, is the newest of its series"
+  exit
+fi
+sum=$(awk -v version="$version" '$1 == version { print $2 }' <<<"$offers" | head -n 1)
+size=$(awk -v version="$version" '$1 == version { print $3 }' <<<"$offers" | head -n 1)
+echo "upstream-newer: $version is there (pinned: $UPSTREAM_VERSION), sha256 $sum"
+[ "${1:-}" != --look ] || exit 0
+
+rm -rf -- "$newer"
+mkdir -p -- "$newer"
+git clone --quiet --shared . "$newer/sluice"
+cd "$newer/sluice"
+sed -i -E "s/^UPSTREAM_VERSION=.*/UPSTREAM_VERSION=$version/; s/^UPSTREAM_FILE=.*/UPSTREAM_FILE=mysql-$version.tar.gz/
+  s/^UPSTREAM_SHA256=.*/UPSTREAM_SHA256=$sum/; s/^UPSTREAM_SIZE=.*/UPSTREAM_SIZE=$size/
+  s/mysql-${UPSTREAM_VERSION//./\\.}\.tar/mysql-$version.tar/" upstream/pin
+
+# step WORDS COMMAND...: how long it took, and whether it went well.
+step() {
+  local words=$1 started=$SECONDS
+  shift
+  if "$@" >>../log 2>&1; then
+    printf 'upstream-newer: %-28s ok      %4d min\n' "$words" $(((SECONDS - started + 59) / 60))
+  else
+    printf 'upstream-newer: %-28s FAILED  %4d min\n' "$words" $(((SECONDS - started + 59) / 60))
+    tail -n 5 ../log >&2
+    echo "upstream-newer: the whole log is $newer/log; mend it in $newer/sluice (CONTRIBUTING.md)" >&2
+    exit 1
+  fi
+}
+step "fetched and unpacked" superbuild/upstream.sh unpack build/upstream
+step "patches apply" superbuild/patches.py apply build/upstream build/tree
+step "builds (debug)" make debug
+step "tests" make test
+cp upstream/pin ../pin
+echo "upstream-newer: all went well; to move: cp $newer/pin upstream/pin, make package, write the minutes into CHANGELOG.md"
