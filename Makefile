@@ -57,6 +57,14 @@ test-mutations: ## Break each feature on purpose: does a test notice? (SUITE=nam
 	@$(prepare_test)
 	@superbuild/mutations.py --preset $(PRESET) $(if $(SUITE),--suite $(SUITE))
 
+.PHONY: upstream-tests upstream-tests-table
+upstream-tests: ## Run upstream's own suites (PRESET=debug|stock-debug SUITES= ON=1: all switches on, MINUTES=, AGAIN=1: what failed; goes on where it stopped)
+	@superbuild/upstream_tests.py run --preset $(PRESET) $(if $(ON),--on) $(if $(AGAIN),--again) \
+	  $(if $(filter-out file,$(origin MINUTES)),--minutes $(MINUTES)) $(SUITES)
+
+upstream-tests-table: ## Compare what was run: test, stock, ours, why they differ
+	@superbuild/upstream_tests.py table
+
 .PHONY: stress-gate stress-ddl stress-disk
 stress-gate: ## Stress the lock-free parts of page I/O alone, under TSAN and ASAN (SECONDS=60 each)
 	@superbuild/stress/gate.sh $(SECONDS)
@@ -91,14 +99,29 @@ power-cut-mutants: $(VENV)/complete $(RECORDER) ## The same with syncs left out:
 	@$(power_cuts) mutants --cuts 200 --preset $(PRESET) --seed $(SEED) --run $(if $(RUN),$(RUN),mutants) \
 	  $(if $(MATRIX),--matrix "$(MATRIX)")
 
-power-cuts-short: $(VENV)/complete $(RECORDER) ## Two minutes of both (PRESET=)
-	@$(power_cuts) short --preset $(PRESET) --seed $(SEED)
+rig_tests = PRESET=$(PRESET) $(VENV)/bin/python -m pytest --quiet -p no:cacheprovider \
+  $(if $(JUNIT),--junitxml=$(JUNIT)) $(addprefix superbuild/powercut/tests/,$(1))
+
+power-cuts-short: $(VENV)/complete $(RECORDER) ## Some power cuts, and two syncs left out (PRESET=; a part of make test)
+	@$(call rig_tests,test_fuse.py test_power.py)
 
 power-cut-again: $(VENV)/complete $(RECORDER) ## Make the round again that left the folder FAILURE=
 	@$(power_cuts) again $(FAILURE)
 
 power-cuts-test: $(VENV)/complete $(RECORDER) ## Does the rig find toy programs that do not sync, and no others?
-	@$(VENV)/bin/python -m pytest --quiet superbuild/powercut/tests $(if $(JUNIT),--junitxml=$(JUNIT))
+	@$(call rig_tests,test_fuse.py test_rig.py)
+
+.PHONY: kills kills-short power-tests
+kills: $(VENV)/complete ## Kill servers under load (ROUNDS=1000 kills of each settings, SEED=, PRESET=, MATRIX=, MINUTES=; goes on where it stopped)
+	@nice -n 15 $(VENV)/bin/python superbuild/powercut/kills.py run --preset $(PRESET) --seed $(SEED) \
+	  --rounds $(if $(filter file,$(origin ROUNDS)),1000,$(ROUNDS)) $(if $(RUN),--run $(RUN)) \
+	  $(if $(MATRIX),--matrix "$(MATRIX)") $(if $(filter-out file,$(origin MINUTES)),--minutes $(MINUTES))
+
+kills-short: $(VENV)/complete ## Some kills (PRESET=; a part of make test)
+	@$(call rig_tests,test_kills.py)
+
+power-tests: $(VENV)/complete $(RECORDER) ## What make test runs of these: power-cuts-test, power-cuts-short, kills-short
+	@$(call rig_tests,)
 
 SERVERS ?= stock sluice
 harness = cd bench && ../$(VENV)/bin/python -m harness
@@ -119,7 +142,7 @@ bench-test: $(VENV)/complete ## Run the tests of the benchmarks (on a server, if
 superbuild-test: $(VENV)/complete ## Run the tests of the superbuild and of the demonstration
 	@$(VENV)/bin/python -m pytest --quiet -p no:cacheprovider $(if $(JUNIT),--junitxml=$(JUNIT)) superbuild/tests
 
-.PHONY: deps release debug asan tsan stock
+.PHONY: deps release debug asan tsan stock stock-debug
 deps: ## Install the Debian packages that are missing
 	@superbuild/dependencies.sh
 
@@ -137,6 +160,9 @@ tsan: ## Build debug with InnoDB and our code under the thread sanitizer
 
 stock: ## Build unpatched upstream with the release flags, to compare with
 	@$(call build,stock)
+
+stock-debug: ## Build unpatched upstream with the debug flags, for make upstream-tests
+	@$(call build,stock-debug)
 
 .PHONY: install package
 install: ## Install the release build (DESTDIR=, PREFIX=/usr/local/sluice)
