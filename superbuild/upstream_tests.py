@@ -36,7 +36,7 @@ PART = 30  #: tests a part
 
 SUITES = """main innodb innodb_fts innodb_gis innodb_undo innodb_zip parts binlog binlog_gtid
 binlog_nogtid rpl rpl_gtid rpl_nogtid clone encryption perfschema sys_vars
-information_schema""".split()
+information_schema""".split()  # noqa: SIM905
 
 ON = ["innodb-page-io-fast-path", "innodb-lru-flusher", "binlog-purge-background"]
 #: The worst of a test's combinations counts; one that was skipped, if all were.
@@ -52,7 +52,10 @@ def whole_std_data():
         return folder
     patterns = [line for line in omit.splitlines() if line.startswith("mysql-test/std_data/")]
     tarball = subprocess.run(
-        [ROOT / "superbuild" / "upstream.sh", "fetch"], stdout=subprocess.PIPE, text=True, check=True
+        [ROOT / "superbuild" / "upstream.sh", "fetch"],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     ).stdout.strip()
     print(f"upstream-tests: unpacking std_data of {Path(tarball).name}", flush=True)
     shutil.rmtree(folder, ignore_errors=True)
@@ -126,9 +129,7 @@ def run_part(preset, build, tree, suite, names, switches):
     reports = work / "reports"
     shutil.rmtree(work / "var", ignore_errors=True)
     shutil.rmtree(reports, ignore_errors=True)
-    subprocess.run(
-        [ROOT / "superbuild" / "as-user.sh", "--own", work / "var", reports], check=True
-    )
+    subprocess.run([ROOT / "superbuild" / "as-user.sh", "--own", work / "var", reports], check=True)
     xml = reports / "report.xml"
     parallel = os.environ.get("MTR_PARALLEL") or str(2 * (os.cpu_count() or 1))
     pattern = "|".join(re.escape(name) for name in names)
@@ -147,7 +148,10 @@ def run_part(preset, build, tree, suite, names, switches):
     log = work / "output"
     with log.open("ab") as output:
         subprocess.run(
-            command, env=os.environ | {"MTR_TREE": str(tree)}, stdout=output, stderr=output,
+            command,
+            env=os.environ | {"MTR_TREE": str(tree)},
+            stdout=output,
+            stderr=output,
             check=False,
         )
     if not xml.exists():

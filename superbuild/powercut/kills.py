@@ -22,6 +22,7 @@ import itertools
 import os
 import random
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -100,6 +101,10 @@ class Kills:
     def _entries(self) -> list[str]:
         return self._arguments.matrix.split(",") if self._arguments.matrix else list(ENTRIES)
 
+    def stop(self) -> None:
+        """After the rounds that are running."""
+        self._until = 1.0
+
     def _over(self) -> bool:
         return bool(self._until) and time.monotonic() > self._until
 
@@ -146,9 +151,7 @@ class Kills:
         """A load, a kill, a recovery; what clients have then."""
         began = time.monotonic()
         marks: list[str] = []
-        running = load.Load(
-            server.connect, marks.append, self._setting, str(dice.random()), begun
-        )
+        running = load.Load(server.connect, marks.append, self._setting, str(dice.random()), begun)
         seconds = dice.uniform(0.3, 2 * self._arguments.seconds)
         when = dice.choices(list(WHEN), list(WHEN.values()))[0]
         pause = dice.random() * 1.5
@@ -264,8 +267,13 @@ def run(arguments: argparse.Namespace) -> int:
     kills = Kills(arguments)
     try:
         with concurrent.futures.ThreadPoolExecutor(arguments.workers) as pool:
-            for done in [pool.submit(kills.worker) for _ in range(arguments.workers)]:
-                done.result()
+            workers = [pool.submit(kills.worker) for _ in range(arguments.workers)]
+            try:
+                for worker in workers:
+                    worker.result()
+            except KeyboardInterrupt:
+                kills.stop()
+                print("kills: ends after the rounds that are running", flush=True)
     finally:
         kills.close()
     print(", ".join(f"{count} {result}" for result, count in sorted(kills.results.items())))
@@ -307,6 +315,8 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true", help="a line for each round")
     arguments = parser.parse_args()
     BUILD.mkdir(parents=True, exist_ok=True)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     return {"run": run, "table": table}[arguments.what](arguments)
 
 

@@ -568,7 +568,8 @@ def _check_wide(
     wrong = [key for key, v, good in there if not good or v != want.get(key, 0)]
     if wrong or len(there) != WIDE_ROWS:
         found.add(
-            "half", f"client {WIDE} after {last}: {len(there)} rows, {len(wrong)} wrong: {wrong[:3]}"
+            "half",
+            f"client {WIDE} after {last}: {len(there)} rows, {len(wrong)} wrong: {wrong[:3]}",
         )
 
 

@@ -11,7 +11,19 @@ LOAD = ("--seconds", "3", "--least", "150")
 
 
 def test_nothing_promised_is_lost() -> None:
-    run("rig.py", "run", "--matrix", "fsync", "--mode", "journal", "--cuts", "8", "--rounds", "10", *LOAD)
+    run(
+        "rig.py",
+        "run",
+        "--matrix",
+        "fsync",
+        "--mode",
+        "journal",
+        "--cuts",
+        "8",
+        "--rounds",
+        "10",
+        *LOAD,
+    )
 
 
 @pytest.mark.parametrize("mutant", ["no sync of the redo log", "no sync of tables"])
