@@ -65,7 +65,7 @@ upstream-tests: ## Run upstream's own suites (PRESET=debug|stock-debug SUITES= O
 upstream-tests-table: ## Compare what was run: test, stock, ours, why they differ
 	@superbuild/upstream_tests.py table
 
-.PHONY: stress-gate stress-ddl stress-disk
+.PHONY: stress-gate stress-ddl stress-disk stress-faults
 stress-gate: ## Stress the lock-free parts of page I/O alone, under TSAN and ASAN (SECONDS=60 each)
 	@superbuild/stress/gate.sh $(SECONDS)
 
@@ -80,6 +80,9 @@ stress-ddl: $(VENV)/complete ## DDL of all kinds beside page I/O, rows checked (
 
 stress-disk: $(VENV)/complete ## A disk that fills, and one that fails, rows checked (PRESET=debug|asan|release|stock; root, mounts a tmpfs)
 	@$(VENV)/bin/python superbuild/stress/disk.py --preset $(PRESET)
+
+stress-faults: $(VENV)/complete ## System calls of a purge that fail, files and rows checked (PRESET=debug|asan|release; needs strace)
+	@$(VENV)/bin/python superbuild/stress/faults.py --preset $(PRESET)
 
 RECORDER = build/powercut/recorder
 $(RECORDER): superbuild/powercut/recorder.cc
@@ -100,16 +103,16 @@ power-cut-mutants: $(VENV)/complete $(RECORDER) ## The same with syncs left out:
 	  $(if $(MATRIX),--matrix "$(MATRIX)")
 
 rig_tests = PRESET=$(PRESET) $(VENV)/bin/python -m pytest --quiet -p no:cacheprovider \
-  $(if $(JUNIT),--junitxml=$(JUNIT)) $(addprefix superbuild/powercut/tests/,$(1))
+  $(if $(JUNIT),--junitxml=$(JUNIT)) superbuild/powercut/tests $(if $(1),-k "test_fuse or $(1)")
 
 power-cuts-short: $(VENV)/complete $(RECORDER) ## Some power cuts, and two syncs left out (PRESET=; a part of make test)
-	@$(call rig_tests,test_fuse.py test_power.py)
+	@$(call rig_tests,test_power)
 
 power-cut-again: $(VENV)/complete $(RECORDER) ## Make the round again that left the folder FAILURE=
 	@$(power_cuts) again $(FAILURE)
 
 power-cuts-test: $(VENV)/complete $(RECORDER) ## Does the rig find toy programs that do not sync, and no others?
-	@$(call rig_tests,test_fuse.py test_rig.py)
+	@$(call rig_tests,test_rig)
 
 .PHONY: kills kills-short power-tests
 kills: $(VENV)/complete ## Kill servers under load (ROUNDS=1000 kills of each settings, SEED=, PRESET=, MATRIX=, MINUTES=; goes on where it stopped)
@@ -118,7 +121,7 @@ kills: $(VENV)/complete ## Kill servers under load (ROUNDS=1000 kills of each se
 	  $(if $(MATRIX),--matrix "$(MATRIX)") $(if $(filter-out file,$(origin MINUTES)),--minutes $(MINUTES))
 
 kills-short: $(VENV)/complete ## Some kills (PRESET=; a part of make test)
-	@$(call rig_tests,test_kills.py)
+	@$(call rig_tests,test_kills)
 
 power-tests: $(VENV)/complete $(RECORDER) ## What make test runs of these: power-cuts-test, power-cuts-short, kills-short
 	@$(call rig_tests,)

@@ -120,7 +120,7 @@ class Kills:
                 self._arguments.preset, home, files, [*matrix.COMMON, *ENTRIES[entry]]
             )
             try:
-                server.start_within(600)
+                server.start_within(1800)
                 begun = load.Promised()
                 for number in range(1, self._arguments.series + 1):
                     if self._over() or self.done[entry] >= self._arguments.rounds:

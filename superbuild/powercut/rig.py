@@ -312,7 +312,7 @@ class Rig:
             stack.callback(shutil.rmtree, files, True)
             stack.callback(server.end)
             server.initialize()
-            server.start_within(300)
+            server.start_within(1800)
             with server.connect(None) as connection:
                 load.Load.prepare(connection, entry.setting)
             if server.stop() != 0:
@@ -352,7 +352,7 @@ class Rig:
                     self.preset, home, recording.mount, [*matrix.COMMON, *entry.options, *options]
                 )
                 try:
-                    server.start_within(300)
+                    server.start_within(1800)
                     running = load.Load(
                         server.connect, recording.mark, entry.setting, f"{seed} {name}"
                     )
@@ -389,7 +389,7 @@ class Rig:
                     self.preset, home, recording.mount, [*matrix.COMMON, *entry.options]
                 )
                 try:
-                    server.start_within(600)
+                    server.start_within(1800)
                     time.sleep(1)
                 finally:
                     server.end()
