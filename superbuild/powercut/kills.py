@@ -17,12 +17,14 @@ from __future__ import annotations
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import csv
 import itertools
 import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -247,8 +249,13 @@ def look(
             found = load.check(connection, server.data, promised, setting)
     except pymysql.Error as error:
         found.add("crash" if load.is_gone(error) else "refused", str(error))
-    if last and server.stop() == 0 and not found.problems:
-        rig.check_pages(server, found, all_pages=True)
+    if last:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.stop()
+        if server.running:
+            found.add("crash", "does not stop")
+        elif not found.problems:
+            rig.check_pages(server, found, all_pages=True)
     for line in [*before, *server.complaints()][:2]:
         found.add("crash", line[:300])
     return found, recovery
