@@ -267,7 +267,7 @@ def main():
     parser.add_argument("--on", action="store_true", help="all of our switches on")
     parser.add_argument("--again", action="store_true", help="what has failed, once more")
     parser.add_argument("--minutes", type=float, default=0, help="begin no part after so long")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     return {"run": run, "table": table}[arguments.what](arguments)
 
 
