@@ -47,10 +47,11 @@ CASES = [
     Case("openat", "error=EACCES", "list", "the list cannot be opened"),
     Case("openat", "error=ENOSPC", "list", "the list cannot be made", kill=True),
     Case("openat", "error=EMFILE", "list", "no descriptor is left"),
-    Case("ftruncate", "error=EIO", "list", "an append that failed cannot be cut off"),
     Case("pwrite64", "retval=7:when=1", "list", "a short write", kill=True),
-    Case("fsync", "error=EIO", "folder", "the name of the list is not on disk", kill=True),
-    Case("fsync", "delay_enter=3000000:when=1", "list", "a sync that takes 3 s"),
+    Case(
+        "fsync,fdatasync", "error=EIO", "folder", "the name of the list is not on disk", kill=True
+    ),
+    Case("fsync,fdatasync", "delay_enter=3000000:when=1", "list", "a sync that takes 3 s"),
     Case("close", "error=EIO:when=1", "list", "an error that comes with close"),
     Case("unlink", "error=EIO", "list", "the empty list cannot be removed", kill=True),
     Case("newfstatat,lstat,stat,statx", "error=EIO", "log", "a log cannot be looked at"),
@@ -62,8 +63,13 @@ CASES = [
     Case("unlink", "error=EPERM", "shrinking", "a file that is immutable", kill=True),
     Case("unlink", "error=EBUSY", "shrinking", "a file that is in use"),
     Case("unlink", "delay_enter=3000000:when=1", "shrinking", "an unlink that takes 3 s"),
-    Case("statfs,statvfs", "error=EIO", "folder", "the file system does not tell its space"),
-    Case("fsync", "error=EIO:when=1", "new index", "the new index is not on disk", kill=True),
+    Case(
+        "fsync,fdatasync",
+        "error=EIO:when=1",
+        "new index",
+        "the new index is not on disk",
+        kill=True,
+    ),
 ]
 
 
