@@ -57,7 +57,15 @@ test-mutations: ## Break each feature on purpose: does a test notice? (SUITE=nam
 	@$(prepare_test)
 	@superbuild/mutations.py --preset $(PRESET) $(if $(SUITE),--suite $(SUITE))
 
-.PHONY: stress-gate stress-ddl stress-disk
+.PHONY: upstream-tests upstream-tests-table
+upstream-tests: ## Run upstream's own suites (PRESET=debug|stock-debug SUITES= ON=1: all switches on, MINUTES=, AGAIN=1: what failed; goes on where it stopped)
+	@superbuild/upstream_tests.py run --preset $(PRESET) $(if $(ON),--on) $(if $(AGAIN),--again) \
+	  $(if $(filter-out file,$(origin MINUTES)),--minutes $(MINUTES)) $(SUITES)
+
+upstream-tests-table: ## Compare what was run: test, stock, ours, why they differ
+	@superbuild/upstream_tests.py table
+
+.PHONY: stress-gate stress-ddl stress-disk stress-faults
 stress-gate: ## Stress the lock-free parts of page I/O alone, under TSAN and ASAN (SECONDS=60 each)
 	@superbuild/stress/gate.sh $(SECONDS)
 
@@ -72,6 +80,9 @@ stress-ddl: $(VENV)/complete ## DDL of all kinds beside page I/O, rows checked (
 
 stress-disk: $(VENV)/complete ## A disk that fills, and one that fails, rows checked (PRESET=debug|asan|release|stock; root, mounts a tmpfs)
 	@$(VENV)/bin/python superbuild/stress/disk.py --preset $(PRESET)
+
+stress-faults: $(VENV)/complete ## System calls of a purge that fail, files and rows checked (PRESET=debug|asan|release; needs strace)
+	@$(VENV)/bin/python superbuild/stress/faults.py --preset $(PRESET)
 
 RECORDER = build/powercut/recorder
 $(RECORDER): superbuild/powercut/recorder.cc
@@ -91,14 +102,29 @@ power-cut-mutants: $(VENV)/complete $(RECORDER) ## The same with syncs left out:
 	@$(power_cuts) mutants --cuts 200 --preset $(PRESET) --seed $(SEED) --run $(if $(RUN),$(RUN),mutants) \
 	  $(if $(MATRIX),--matrix "$(MATRIX)")
 
-power-cuts-short: $(VENV)/complete $(RECORDER) ## Two minutes of both (PRESET=)
-	@$(power_cuts) short --preset $(PRESET) --seed $(SEED)
+rig_tests = PRESET=$(PRESET) $(VENV)/bin/python -m pytest --quiet -p no:cacheprovider \
+  $(if $(JUNIT),--junitxml=$(JUNIT)) superbuild/powercut/tests $(if $(1),-k "test_fuse or $(1)")
+
+power-cuts-short: $(VENV)/complete $(RECORDER) ## Some power cuts, and two syncs left out (PRESET=; a part of make test)
+	@$(call rig_tests,test_power)
 
 power-cut-again: $(VENV)/complete $(RECORDER) ## Make the round again that left the folder FAILURE=
 	@$(power_cuts) again $(FAILURE)
 
 power-cuts-test: $(VENV)/complete $(RECORDER) ## Does the rig find toy programs that do not sync, and no others?
-	@$(VENV)/bin/python -m pytest --quiet superbuild/powercut/tests $(if $(JUNIT),--junitxml=$(JUNIT))
+	@$(call rig_tests,test_rig)
+
+.PHONY: kills kills-short power-tests
+kills: $(VENV)/complete ## Kill servers under load (ROUNDS=1000 kills of each settings, SEED=, PRESET=, MATRIX=, MINUTES=; goes on where it stopped)
+	@nice -n 15 $(VENV)/bin/python superbuild/powercut/kills.py run --preset $(PRESET) --seed $(SEED) \
+	  --rounds $(if $(filter file,$(origin ROUNDS)),1000,$(ROUNDS)) $(if $(RUN),--run $(RUN)) \
+	  $(if $(MATRIX),--matrix "$(MATRIX)") $(if $(filter-out file,$(origin MINUTES)),--minutes $(MINUTES))
+
+kills-short: $(VENV)/complete ## Some kills (PRESET=; a part of make test)
+	@$(call rig_tests,test_kills)
+
+power-tests: $(VENV)/complete $(RECORDER) ## What make test runs of these: power-cuts-test, power-cuts-short, kills-short
+	@$(call rig_tests,)
 
 SERVERS ?= stock sluice
 harness = cd bench && ../$(VENV)/bin/python -m harness
@@ -123,7 +149,7 @@ bench-test: $(VENV)/complete ## Run the tests of the benchmarks (on a server, if
 superbuild-test: $(VENV)/complete ## Run the tests of the superbuild and of the demonstration
 	@$(VENV)/bin/python -m pytest --quiet -p no:cacheprovider $(if $(JUNIT),--junitxml=$(JUNIT)) superbuild/tests
 
-.PHONY: deps release debug asan tsan stock
+.PHONY: deps release debug asan tsan stock stock-debug
 deps: ## Install the Debian packages that are missing
 	@superbuild/dependencies.sh
 
@@ -141,6 +167,9 @@ tsan: ## Build debug with InnoDB and our code under the thread sanitizer
 
 stock: ## Build unpatched upstream with the release flags, to compare with
 	@$(call build,stock)
+
+stock-debug: ## Build unpatched upstream with the debug flags, for make upstream-tests
+	@$(call build,stock-debug)
 
 .PHONY: profile stock-optimised
 profile: PRESET = release
@@ -224,7 +253,7 @@ lint: upstream $(VENV)/complete ## ShellCheck, formatting and the patch series
 	@superbuild/format.sh --check
 	@git ls-files '*.sh' .ci/run | xargs shellcheck -x
 	@cd bench && for how in 'check' 'format --check'; do \
-	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{profile,stress,powercut,tests,mutations.py,results.py} ../packaging || exit; done
+	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{profile,stress,powercut,tests,mutations.py,results.py,upstream_tests.py} ../packaging || exit; done
 	@$(PATCHES) check $(TREES)
 
 clean: ## Remove all that was built (downloads and ccache stay)

@@ -4,6 +4,7 @@
 # user sluice, or SLUICE_USER; it is made when it is missing.
 #
 #   as-user.sh COMMAND ...         run it, in the current folder
+#   as-user.sh --fuse COMMAND ...  the same, and it may mount FUSE if root may
 #   as-user.sh --own PATH ...      let this user own these; folders are made
 #   as-user.sh --check             can this user work in this checkout?
 #
@@ -32,6 +33,7 @@ if [ "$(id -u)" -ne 0 ]; then
   case ${1:-} in
     --check) exit 0 ;;
     --own) shift && own "$@" && exit ;;
+    --fuse) shift && exec "$@" ;;
     *) exec "$@" ;;
   esac
 fi
@@ -71,6 +73,25 @@ case ${1:-} in
     shift
     own "$@"
     exit
+    ;;
+  --fuse)
+    # Where /dev/fuse is root's alone, the command sees another node of that device.
+    shift
+    if [ -c /dev/fuse ] && ! "${become[@]}" test -w /dev/fuse && unshare --mount true 2>/dev/null; then
+      exec unshare --mount --propagation private -- "$0" --own-fuse "$@"
+    fi
+    exec "$0" "$@"
+    ;;
+  --own-fuse)
+    shift
+    held=$(mktemp -d -p /tmp)
+    {
+      mount -t tmpfs -o mode=755,size=64k sluice "$held" && mknod -m 666 "$held/fuse" c 10 229 &&
+        mount --bind -- "$held/fuse" /dev/fuse
+    } || echo "as-user: /dev/fuse stays root's" >&2
+    umount -l -- "$held" 2>/dev/null || true
+    rmdir -- "$held"
+    exec "$0" "$@"
     ;;
   --covered)
     # In the namespace: closed folder, working directory, command.

@@ -4,6 +4,8 @@
 # run, and servers listen on loopback only.
 #
 #   mtr.sh PRESET OPTION ... TEST ...
+#
+# MTR_TREE: a source tree to take mysql-test from, and not that of the preset.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 as_user=$PWD/superbuild/as-user.sh
@@ -24,5 +26,9 @@ if [ "$(id -u)" -eq 0 ]; then
 fi
 
 cd "$objects/mysql-test"
+if [ -n "${MTR_TREE:-}" ]; then
+  export MTR_BINDIR=$objects
+  cd "$MTR_TREE/mysql-test"
+fi
 "$as_user" perl mysql-test-run.pl --retry=0 --force --max-test-fail=0 --nounit-tests \
   --bind-local --clean-vardir "$@" 8>&-

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs our own mtr tests, the tests of upstream that guard the code our patches touch
-# (patches/guard.list), and the tests of the superbuild and of the benchmarks. No test
-# gets a second try. Ends with the line "N passed, N failed, N skipped"; results.py
+# (patches/guard.list), the tests of the superbuild and of the benchmarks, and some
+# power cuts and kills. No test gets a second try. Ends with the line "N passed, N failed, N skipped"; results.py
 # says what counts as what.
 #
 #   test.sh [TEST ...]    these mtr tests only, as suite.name, with options of mtr's
@@ -104,6 +104,10 @@ else
     make --no-print-directory superbuild-test JUNIT="$results/superbuild.xml" || failed_runs=1
     echo "test: bench"
     "$as_user" make --no-print-directory bench-test JUNIT="$results/bench.xml" || failed_runs=1
+    echo "test: power cuts and kills"
+    make --no-print-directory build/powercut/recorder || failed_runs=1
+    "$as_user" --fuse env POWERCUT_FOLDER="$work/powercut" \
+      make --no-print-directory power-tests PRESET="$preset" JUNIT="$results/powercut.xml" || failed_runs=1
   fi
 fi
 

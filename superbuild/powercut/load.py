@@ -36,9 +36,19 @@ BACKUP_LOCK = 4085
 #: Errors after which a client does the same again.
 AGAIN = {1205, 1213}
 
+#: What clients are told by a server that ends, or is gone.
+GONE = {0, 1053, 1317, 2002, 2003, 2006, 2013, 3169}
 
-class Gone(Exception):
-    """The server has stopped answering."""
+#: One more client, of a table that is larger than the buffer pool: pages are evicted,
+#: and written before they are.
+WIDE = 9
+WIDE_ROWS = 16000
+
+
+def is_gone(error: BaseException) -> bool:
+    if isinstance(error, pymysql.Error):
+        return not error.args or error.args[0] in GONE
+    return isinstance(error, OSError)
 
 
 @dataclass
@@ -50,6 +60,7 @@ class Setting:
     ddl: bool = True
     undo: bool = True
     purge: bool = True
+    wide: bool = True
 
 
 # Clients that change rows
@@ -100,6 +111,12 @@ def statements(state: State, client: int, number: int) -> list[str]:
             )
     made.append(f"UPDATE /* R {client} {number} */ ledger SET n = {number} WHERE c = {client}")
     return made
+
+
+def wide_rows(number: int) -> list[int]:
+    """What the number-th transaction of the client WIDE changes, on as many pages."""
+    dice = random.Random(f"wide {number}")
+    return sorted({dice.randrange(WIDE_ROWS) for _ in range(6)})
 
 
 # The client that changes tables
@@ -208,12 +225,17 @@ class Load:
         mark: Callable[[str], None],
         setting: Setting,
         seed: str,
+        begun: Promised | None = None,
     ) -> None:
+        """begun: what clients have done before, in a server that has it all."""
         self._connect = connect
         self._mark = mark
         self._setting = setting
         self._seed = seed
+        self._begun = begun or Promised()
         self._over = threading.Event()
+        self._ends = False
+        self._threads: list[threading.Thread] = []
         self.errors: list[str] = []
         self.done = 0
 
@@ -229,10 +251,39 @@ class Load:
                     "s INT NOT NULL, pad VARCHAR(900) NOT NULL, KEY s (s, pad(20))) "
                     f"STATS_PERSISTENT=0 {setting.tables.get(table, '')}"
                 )
-            for client in range(1, CLIENTS + 1):
+            for client in (*range(1, CLIENTS + 1), WIDE):
                 cursor.execute(f"INSERT INTO pc.ledger VALUES ({client}, 0)")
+            if setting.wide:
+                cursor.execute(
+                    "CREATE TABLE pc.wide (id INT PRIMARY KEY, v INT NOT NULL, "
+                    "pad VARCHAR(900) NOT NULL) STATS_PERSISTENT=0"
+                )
+                cursor.execute(f"SET SESSION cte_max_recursion_depth = {WIDE_ROWS}")
+                cursor.execute(
+                    "INSERT INTO pc.wide WITH RECURSIVE n (id) AS (SELECT 0 UNION ALL SELECT id + 1 "
+                    f"FROM n WHERE id < {WIDE_ROWS - 1}) SELECT id, 0, {PAD.format(v=0, id='id')} FROM n"
+                )
 
-    def run(self, seconds: float) -> None:
+    def run(self, seconds: float, least: int = 0) -> None:
+        """For so long, and until so many transactions were acknowledged."""
+        self.start()
+        self._over.wait(seconds)
+        self.wait_for(least)
+        self._over.set()
+        self.join()
+
+    def wait_for(self, acknowledged: int) -> None:
+        limit = time.monotonic() + 600
+        while self.done < acknowledged and not self._over.wait(0.02):
+            if time.monotonic() > limit:
+                self.errors.append(f"{self.done} transactions in ten minutes")
+                return
+
+    def server_ends(self) -> None:
+        """From now on clients may lose their connections."""
+        self._ends = True
+
+    def start(self) -> None:
         sessions: list[Callable[[], None]] = [
             lambda client=client: self._rows(client) for client in range(1, CLIENTS + 1)
         ]
@@ -244,13 +295,17 @@ class Load:
             sessions.append(self._undo)
         if self._setting.encryption:
             sessions.append(self._keys)
-        threads = [threading.Thread(target=self._session, args=(s,), daemon=True) for s in sessions]
-        for thread in threads:
+        if self._setting.wide:
+            sessions.append(self._wide)
+        self._threads = [
+            threading.Thread(target=self._session, args=(s,), daemon=True) for s in sessions
+        ]
+        for thread in self._threads:
             thread.start()
-        self._over.wait(seconds)
-        self._over.set()
-        for thread in threads:
-            thread.join(120)
+
+    def join(self) -> None:
+        for thread in self._threads:
+            thread.join(300)
             if thread.is_alive():
                 self.errors.append("a client hangs")
 
@@ -258,15 +313,17 @@ class Load:
         try:
             session()
         except Exception as error:  # noqa: BLE001 - whatever it is, it ends the run
+            if self._ends and is_gone(error):
+                return
             self.errors.append(f"{type(error).__name__}: {error}")
             self._over.set()
 
     def _rows(self, client: int) -> None:
-        state: State = {}
+        number = self._begun.rows.get(client, 0) + 1
+        state = after(client, number - 1)
         dice = random.Random(f"{self._seed} {client}")
         with self._connect("pc") as connection, connection.cursor() as cursor:
             cursor.execute("SET SESSION transaction_isolation = 'READ-COMMITTED'")
-            number = 1
             while not self._over.is_set():
                 wanted = statements(state, client, number)
                 try:
@@ -289,10 +346,29 @@ class Load:
                 number += 1
                 self.done += 1
 
+    def _wide(self) -> None:
+        number = self._begun.rows.get(WIDE, 0) + 1
+        with self._connect("pc") as connection, connection.cursor() as cursor:
+            while not self._over.is_set():
+                connection.begin()
+                for row in wide_rows(number):
+                    pad = PAD.format(v=number, id=row)
+                    cursor.execute(f"UPDATE wide SET v = {number}, pad = {pad} WHERE id = {row}")
+                cursor.execute(
+                    f"UPDATE /* R {WIDE} {number} */ ledger SET n = {number} WHERE c = {WIDE}"
+                )
+                connection.commit()
+                self._mark(f"R {WIDE} {number}\n")
+                number += 1
+                self.done += 1
+
     def _tables(self) -> None:
         tables: Tables = {}
+        number = 1
+        while number <= self._begun.tables:
+            definition(tables, number, encryption=self._setting.encryption)
+            number += 1
         with self._connect("pcddl") as connection, connection.cursor() as cursor:
-            number = 1
             while not self._over.is_set():
                 cursor.execute(definition(tables, number, encryption=self._setting.encryption))
                 self._mark(f"D {number}\n")
@@ -320,9 +396,16 @@ class Load:
     def _undo(self) -> None:
         dice = random.Random(f"{self._seed} undo")
         with self._connect(None) as connection, connection.cursor() as cursor:
-            cursor.execute(CREATE_UNDO)
+            cursor.execute(
+                "SELECT 1 FROM information_schema.INNODB_TABLESPACES WHERE NAME = 'pc_undo'"
+            )
+            if not cursor.fetchall():
+                cursor.execute(CREATE_UNDO)
+            names = ("innodb_undo_001", "innodb_undo_002", "pc_undo")
+            for name in names:  # a server that was killed may have left one inactive
+                cursor.execute(f"ALTER UNDO TABLESPACE {name} SET ACTIVE")
             while not self._over.wait(dice.random()):
-                name = dice.choice(("innodb_undo_001", "innodb_undo_002", "pc_undo"))
+                name = dice.choice(names)
                 cursor.execute(f"ALTER UNDO TABLESPACE {name} SET INACTIVE")
                 while not self._over.wait(0.05):
                     cursor.execute(
@@ -354,8 +437,8 @@ class Promised:
     purged_to: str = ""
 
     @classmethod
-    def read(cls, marks: list[str]) -> Promised:
-        promised = cls()
+    def read(cls, marks: list[str], begun: Promised | None = None) -> Promised:
+        promised = cls(dict(begun.rows), begun.tables, begun.purged_to) if begun else cls()
         for mark in marks:
             what, *words = mark.split()
             if what == "R":
@@ -378,6 +461,8 @@ class Findings:
     problems: list[tuple[str, str]] = field(default_factory=list)
     lost: int = 0  #: acknowledged transactions and statements that are not there
     kept: int = 0
+    numbers: dict[int, int] = field(default_factory=dict)  #: the last of each client
+    tables: int = 0
 
     def add(self, kind: str, text: str) -> None:
         self.problems.append((kind, text))
@@ -389,9 +474,12 @@ def check(
     """All that can be asked with SQL, and the files on disk."""
     found = Findings()
     with connection.cursor() as cursor:
-        numbers = _check_rows(cursor, promised, found)
-        tables = _check_tables(cursor, promised, setting, found) if setting.ddl else 0
-        _check_binlog(cursor, numbers, tables, promised, found)
+        found.numbers = numbers = _check_rows(cursor, promised, found)
+        if setting.wide:
+            _check_wide(cursor, numbers, promised, found)
+        if setting.ddl:
+            found.tables = _check_tables(cursor, promised, setting, found)
+        _check_binlog(cursor, numbers, found.tables, promised, found)
         _check_files(cursor, data, found)
     return found
 
@@ -427,17 +515,9 @@ def _check_rows(
         if by_index != by_key:
             found.add("corrupt", f"index s of {table} differs from its rows")
     for client in range(1, CLIENTS + 1):
-        told = promised.rows.get(client, 0)
-        number = numbers.get(client)
+        number = _check_number(client, numbers, promised, found)
         if number is None:
-            found.add("half", f"client {client} is not in the ledger")
             continue
-        found.kept += number
-        if number < told:
-            found.lost += told - number
-            found.add("lost", f"client {client}: acknowledged {told}, there {number}")
-        if number > told + STEPS_AHEAD:
-            found.add("half", f"client {client}: never sent {number}, only {told + 1}")
         want = after(client, number)
         if rows[client] != want:
             differing = sorted(
@@ -452,6 +532,45 @@ def _check_rows(
                 f"{rows[client].get(key)} and not {want.get(key)}",
             )
     return numbers
+
+
+def _check_number(
+    client: int, numbers: dict[int, int], promised: Promised, found: Findings
+) -> int | None:
+    """The last transaction of a client, and whether it may be that one."""
+    told = promised.rows.get(client, 0)
+    number = numbers.get(client)
+    if number is None:
+        found.add("half", f"client {client} is not in the ledger")
+        return None
+    found.kept += number
+    if number < told:
+        found.lost += told - number
+        found.add("lost", f"client {client}: acknowledged {told}, there {number}")
+    if number > told + STEPS_AHEAD:
+        found.add("half", f"client {client}: never sent {number}, only {told + 1}")
+    return number
+
+
+def _check_wide(
+    cursor: pymysql.cursors.Cursor, numbers: dict[int, int], promised: Promised, found: Findings
+) -> None:
+    cursor.execute("CHECK TABLE pc.wide")
+    for table, _, kind, text in cursor.fetchall():
+        if (kind, text) != ("status", "OK"):
+            found.add("corrupt", f"CHECK TABLE {table}: {kind} {text}")
+    last = _check_number(WIDE, numbers, promised, found)
+    if last is None:
+        return
+    want = {row: number for number in range(1, last + 1) for row in wide_rows(number)}
+    cursor.execute(f"SELECT id, v, pad = {PAD.format(v='v', id='id')} FROM pc.wide")
+    there = cursor.fetchall()
+    wrong = [key for key, v, good in there if not good or v != want.get(key, 0)]
+    if wrong or len(there) != WIDE_ROWS:
+        found.add(
+            "half",
+            f"client {WIDE} after {last}: {len(there)} rows, {len(wrong)} wrong: {wrong[:3]}",
+        )
 
 
 def _check_tables(
@@ -621,6 +740,7 @@ def _check_files(cursor: pymysql.cursors.Cursor, data: Path, found: Findings) ->
                     cursor.execute(CREATE_UNDO)
                 except pymysql.Error as error:
                     more = f"; to create it again fails: {error}"
+                    file.unlink()
             found.add(
                 kind, f"{file.relative_to(data)} of {size} bytes belongs to no tablespace{more}"
             )

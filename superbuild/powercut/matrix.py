@@ -215,5 +215,19 @@ MUTANTS = [
         "journal",
         options=("--innodb-flush-method=nosync",),
     ),
+    # Left out in the server, by the keywords of its own mutations: debug builds only.
+    Mutant(
+        "the fast path does not note a write",
+        "fsync",
+        "journal",
+        options=("--debug=+d,mutate_fil_write_not_noted",),
+    ),
+    Mutant(
+        "the index of binary logs is replaced before the new one is synced",
+        "fsync",
+        "journal",
+        options=("--debug=+d,mutate_binlog_index_sync",),
+        near="(create|rename|unlink) binlog index",
+    ),
     Mutant("no sync of tables, fast path off", "fsync-plain", "journal", (r"/pc(ddl)?/.*\.ibd$",)),
 ]

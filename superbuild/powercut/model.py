@@ -469,6 +469,7 @@ class Disk:
                     os.symlink(inode.target, file)
 
         build(ROOT, target)
+        forget_identities(target)
         return counts
 
     def _kept_names(self, picker: Picker, kept_before: int | None) -> list[Naming]:
@@ -526,6 +527,19 @@ class Disk:
                 os.pwrite(fd, view[where : where + end - start], start)
                 counts["bytes_kept"] += end - start
             os.ftruncate(fd, new_size)
+
+
+def forget_identities(image: Path) -> None:
+    """Takes inode, size and time of change out of lists of purged logs.
+
+    An image's files have other inodes than those of the recording, and a server would
+    take them for other files. Without these a line of the list is its name alone.
+    """
+    for file in image.rglob("*.~purge~"):
+        text = file.read_bytes()
+        names = re.sub(rb"\t\d+ \d+ \d+(?=\n)", b"", text)
+        if names != text:
+            file.write_bytes(names)
 
 
 def clip_for(writes: list[Change], change: Change) -> list[Change]:

@@ -10,7 +10,6 @@ rows, tables, logs and files are compared with what clients had been told (load.
 
     rig.py run      rounds over a matrix, into a table; goes on where it stopped
     rig.py mutants  the same with syncs left out: each has to be found
-    rig.py short    a part of both, for make test
     rig.py table    what a table of rounds says, in Markdown
     rig.py again    one round once more, from the folder that a failure has left
 """
@@ -49,7 +48,11 @@ from oplog import Kind, Log
 from recording import Recording
 
 ROOT = stress.ROOT
-BUILD = ROOT / "build" / "powercut"
+#: make test's servers run as another user, who has a folder of his own.
+BUILD = Path(os.environ.get("POWERCUT_FOLDER") or ROOT / "build" / "powercut")
+
+#: What recordings, images and data directories may take in memory.
+MEMORY = 4 << 30
 
 #: More of what is likely to hurt.
 WEIGHTS = {"lost": 4, "kept": 1, "names": 2, "data": 2, "files": 4, "torn": 5, "last": 2}
@@ -82,6 +85,9 @@ OPERATIONS = {
 }
 
 
+COPYING = threading.Lock()
+
+
 class PowerServer(stress.Server):
     """A server on data that it is given, which gets no longer than it should need."""
 
@@ -98,6 +104,17 @@ class PowerServer(stress.Server):
             (home / "plugins" / "component_keyring_file.cnf").write_text(
                 json.dumps({"path": str(files / "keyring"), "read_only": False}), encoding="ascii"
             )
+
+    def _provide(self, binary: Path) -> None:
+        """A link, or one to a copy: who does not own a file may not link to it."""
+        with COPYING:
+            try:
+                os.link(binary, self.binary)
+            except OSError:
+                copy = self.home.parent / "mysqld"
+                if not copy.exists():
+                    shutil.copy2(binary, copy)
+                os.link(copy, self.binary)
 
     def start_within(self, seconds: float) -> float:
         self.gave_up = False
@@ -245,12 +262,15 @@ def choose(
 class Rig:
     """Homes of servers, recordings, and the table of rounds."""
 
-    def __init__(self, run: Path, preset: str, workers: int) -> None:
+    def __init__(self, run: Path, preset: str, workers: int, least: int = 0) -> None:
+        self.least = least
         self.run = run
         self.preset = preset
         self.workers = workers
         run.mkdir(parents=True, exist_ok=True)
-        memory = Path("/dev/shm") if Path("/dev/shm").is_dir() else run
+        memory = Path("/dev/shm")
+        if not memory.is_dir() or shutil.disk_usage(memory).free < MEMORY:
+            memory = run  # as in a container, which has little
         self.memory = Path(tempfile.mkdtemp(prefix="powercut-", dir=memory))
         self.homes = Path(tempfile.mkdtemp(prefix="homes-", dir=run))
         self._free = list(range(workers))
@@ -278,6 +298,7 @@ class Rig:
                 f"power cuts: build/{self.preset} holds no server; 'make {self.preset}'"
             )
         key = f"{self.preset}-{'-'.join(sorted(entry.setting.tables.values())) or 'tables'}"
+        key += "-wide" if entry.setting.wide else ""
         key = re.sub(r"[^A-Za-z0-9=-]+", "_", key) + f"-{int(binary.stat().st_mtime)}"
         base = BUILD / "bases" / key
         if base.is_dir():
@@ -291,7 +312,7 @@ class Rig:
             stack.callback(shutil.rmtree, files, True)
             stack.callback(server.end)
             server.initialize()
-            server.start_within(300)
+            server.start_within(1800)
             with server.connect(None) as connection:
                 load.Load.prepare(connection, entry.setting)
             if server.stop() != 0:
@@ -331,11 +352,11 @@ class Rig:
                     self.preset, home, recording.mount, [*matrix.COMMON, *entry.options, *options]
                 )
                 try:
-                    server.start_within(300)
+                    server.start_within(1800)
                     running = load.Load(
                         server.connect, recording.mark, entry.setting, f"{seed} {name}"
                     )
-                    running.run(seconds)
+                    running.run(seconds, self.least)
                     if running.errors:
                         raise stress.Failure(f"{name}: {running.errors[0]}\n{server.last_words()}")
                     recording.mark("end\n")
@@ -368,7 +389,7 @@ class Rig:
                     self.preset, home, recording.mount, [*matrix.COMMON, *entry.options]
                 )
                 try:
-                    server.start_within(600)
+                    server.start_within(1800)
                     time.sleep(1)
                 finally:
                     server.end()
@@ -567,12 +588,13 @@ def trx_sys_is_torn(server: PowerServer, errors: list[str]) -> bool:
 
 def start(server: PowerServer) -> float:
     """A debug server that finds a page corrupt can hang; a busy machine takes its time."""
+    busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
     try:
-        return server.start_within(90)
+        return server.start_within(90 * busy)
     except stress.Failure:
         if not server.gave_up or errors_of(server):
             raise
-        return server.start_within(600)
+        return server.start_within(1800)
 
 
 def check_pages(server: PowerServer, found: load.Findings, *, all_pages: bool) -> None:
@@ -651,7 +673,7 @@ def run(arguments: argparse.Namespace) -> int:
     if unknown := set(names) - {entry.name for entry in entries}:
         raise SystemExit(f"power cuts: no such entry of the matrix: {', '.join(sorted(unknown))}")
     folder = BUILD / arguments.run
-    rig = Rig(folder, arguments.preset, arguments.workers)
+    rig = Rig(folder, arguments.preset, arguments.workers, arguments.least)
     table = Table(folder / "rounds.csv")
     failed = 0
     try:
@@ -739,7 +761,7 @@ def image_of_recovery(
 
 def mutants(arguments: argparse.Namespace) -> int:
     folder = BUILD / arguments.run
-    rig = Rig(folder, arguments.preset, arguments.workers)
+    rig = Rig(folder, arguments.preset, arguments.workers, arguments.least)
     chosen = [
         m for m in matrix.MUTANTS if not arguments.matrix or m.name in arguments.matrix.split(",")
     ]
@@ -855,25 +877,9 @@ def table(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def short(arguments: argparse.Namespace) -> int:
-    """Two minutes: some cuts, none may lose; two mutants, both must be found."""
-    folder = Path(tempfile.mkdtemp(prefix="short-", dir=BUILD))
-    arguments.run = folder.name
-    arguments.keep = arguments.verbose = False
-    arguments.mode = ""
-    try:
-        arguments.matrix, arguments.seconds, arguments.cuts, arguments.rounds = "fsync", 6, 8, 10
-        status = run(arguments)
-        arguments.matrix = "no sync of the redo log,no sync of doublewrite files"
-        arguments.cuts = 24
-        return mutants(arguments) or status
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("run", "mutants", "short", "table", "again"))
+    parser.add_argument("what", choices=("run", "mutants", "table", "again"))
     parser.add_argument("failure", nargs="?", help="again: the folder of the failure")
     parser.add_argument("--preset", default="debug")
     parser.add_argument("--run", default="power-cuts", help="folder below build/powercut")
@@ -882,6 +888,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=2000)
     parser.add_argument("--cuts", type=int, default=24, help="of a recording in each mode")
     parser.add_argument("--seconds", type=float, default=15, help="that a load runs")
+    parser.add_argument("--least", type=int, default=0, help="transactions of a load")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--keep", action="store_true", help="keep all recordings")
@@ -889,7 +896,7 @@ def main() -> int:
     arguments = parser.parse_args()
     assert set(WEIGHTS) == set(POLICIES)
     BUILD.mkdir(parents=True, exist_ok=True)
-    actions = {"run": run, "mutants": mutants, "table": table, "short": short, "again": again}
+    actions = {"run": run, "mutants": mutants, "table": table, "again": again}
     return actions[arguments.what](arguments)
 
 

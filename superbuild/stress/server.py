@@ -57,10 +57,7 @@ class Server:
         programs = home / "bin"
         programs.mkdir()
         self.binary = programs / "mysqld"
-        try:
-            os.link(binary, self.binary)
-        except OSError:
-            shutil.copy2(binary, self.binary)
+        self._provide(binary)
         plugins = objects / "plugin_output_directory"
         self.can_encrypt = (plugins / "component_keyring_file.so").is_file()
         if self.can_encrypt:
@@ -92,6 +89,12 @@ class Server:
         self._environment = SANITIZERS | dict(environment or {})
         self.socket = home / "sock"
         self._process: subprocess.Popen[bytes] | None = None
+
+    def _provide(self, binary: Path) -> None:
+        try:
+            os.link(binary, self.binary)
+        except OSError:
+            shutil.copy2(binary, self.binary)
 
     def initialize(self) -> None:
         subprocess.run(
@@ -129,14 +132,23 @@ class Server:
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def process_id(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
 
-    def stop(self) -> int:
+    def ask_to_stop(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
+
+    def stop(self) -> int:
+        self.ask_to_stop()
+        assert self._process is not None
         return self._process.wait(timeout=900)
 
     def last_words(self) -> str:

@@ -76,3 +76,23 @@ def test_an_ordinary_user_stays_who_it_is(checkout):
     assert (status, output) == (0, f"{os.geteuid()}\n")
     assert as_user(checkout, "--check") == (0, "")
     assert as_user(checkout, "--own", "a/b")[0] == 0 and (checkout.path / "a/b").is_dir()
+
+
+@root
+def test_a_user_that_may_mount_fuse(checkout, mounts):
+    """/dev/fuse may be root's alone, and stays so."""
+    device = Path("/dev/fuse")
+    if not device.exists() or not mounts:
+        return
+    before = device.stat()
+    script = "id -un; test -r /dev/fuse -a -w /dev/fuse && echo may"
+    status, output = as_user(checkout, "--fuse", "bash", "-c", script)
+    assert status == 0, output
+    assert output.splitlines()[0] == "sluice"
+    assert "may" in output or "stays root's" in output
+    after = device.stat()
+    assert (after.st_mode, after.st_ino, after.st_rdev) == (
+        before.st_mode,
+        before.st_ino,
+        before.st_rdev,
+    )

@@ -19,12 +19,7 @@ from pathlib import Path
 import pytest
 from model import MODES, POLICIES, Disk, Picker
 from oplog import Kind, Log
-from recording import RECORDER, Recording
-
-pytestmark = pytest.mark.skipif(
-    not os.access("/dev/fuse", os.R_OK | os.W_OK) or not RECORDER.is_file(),
-    reason="needs /dev/fuse and build/powercut/recorder",
-)
+from recording import Recording
 
 PAGE = 4096
 
@@ -411,3 +406,15 @@ def test_a_seed_repeats_an_image(toy: Toy) -> None:
         disk.image(Picker("seed", "torn", 512), image)
         found.append((image / "log").read_bytes() if (image / "log").exists() else b"")
     assert found[0] == found[1]
+
+
+def test_a_list_of_purged_logs_names_the_files_of_the_image(toy: Toy) -> None:
+    """Inodes of the recording mean other files, or none, in an image."""
+
+    def program(mount: Path, _recording: Recording) -> None:
+        write_file(mount / "b.~purge~", b"./b.000001\t54 100 1795\n./b.000002\n./b.0000")
+        sync_directory(mount)
+
+    toy.record(program)
+    *_, (_, image) = toy.cuts("posix", policies=("kept",))
+    assert (image / "b.~purge~").read_bytes() == b"./b.000001\n./b.000002\n./b.0000"

@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""Kills servers under load, and looks at what they recover; see docs/power_cuts.md.
+
+A kill is a power cut in which everything that was written is kept. So the ledger and
+the checks are those of the power cuts (load.py). A server is killed some times in a
+row: it recovers, is checked, and its clients go on where they were. Some kills hit
+a server that is starting or shutting down.
+
+    kills.py run     rounds into a table; goes on where it stopped
+    kills.py table   what a table of rounds says, in Markdown
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import concurrent.futures
+import contextlib
+import csv
+import itertools
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import load
+import matrix
+import pymysql
+import rig
+from rig import BUILD, PowerServer, stress
+
+SWITCHES = {
+    "flusher": "--loose-innodb-lru-flusher",
+    "fast-path": "--loose-innodb-page-io-fast-path",
+}
+#: Purged logs are removed in the background in all of them.
+ENTRIES = {
+    " ".join(f"{name}={value}" for name, value in zip(SWITCHES, values, strict=True)): [
+        *(f"{option}={value}" for option, value in zip(SWITCHES.values(), values, strict=True)),
+        "--loose-binlog-purge-background=ON",
+    ]
+    for values in itertools.product(("ON", "OFF"), repeat=len(SWITCHES))
+}
+WHEN = {"load": 8, "shutdown": 1, "start": 1}
+COLUMNS = [
+    "entry",
+    "preset",
+    "series",
+    "kill",
+    "when",
+    "load_seconds",
+    "acknowledged",
+    "promised",
+    "lost",
+    "recovery_seconds",
+    "seconds",
+    "result",
+    "detail",
+]
+
+
+class Kills:
+    """The rounds so far, and those to come."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._arguments = arguments
+        self._folder = BUILD / arguments.run
+        self._rig = rig.Rig(self._folder, arguments.preset, 1)
+        self._setting = load.Setting()
+        self._base = self._rig.base(matrix.Entry("kills", [], self._setting))
+        self._until = time.monotonic() + arguments.minutes * 60 if arguments.minutes else 0.0
+        self._lock = threading.Lock()
+        self._file = self._folder / "rounds.csv"
+        self.done: collections.Counter[str] = collections.Counter()
+        self._series: collections.Counter[str] = collections.Counter()
+        self.results: collections.Counter[str] = collections.Counter()
+        for row in read(self._file):
+            self.done[row["entry"]] += 1
+            self._series[row["entry"]] = max(self._series[row["entry"]], int(row["series"]))
+            self.results[row["result"]] += 1
+
+    def close(self) -> None:
+        self._rig.close()
+
+    def worker(self) -> None:
+        """Series of the settings that have the fewest rounds, until all have enough."""
+        while not self._over():
+            with self._lock:
+                entry = min(self._entries(), key=lambda name: self.done[name])
+                if self.done[entry] >= self._arguments.rounds:
+                    return
+                self._series[entry] += 1
+                series = self._series[entry]
+            self._run(entry, series)
+
+    def _entries(self) -> list[str]:
+        return self._arguments.matrix.split(",") if self._arguments.matrix else list(ENTRIES)
+
+    def stop(self) -> None:
+        """After the rounds that are running."""
+        self._until = 1.0
+
+    def _over(self) -> bool:
+        return bool(self._until) and time.monotonic() > self._until
+
+    def _run(self, entry: str, series: int) -> None:
+        dice = random.Random(f"{self._arguments.seed} {entry} {series}")
+        home = self._rig.home()
+        memory = self._rig.memory if self._arguments.memory else home
+        files = memory / f"files-{home.name}"
+        kept = False
+        try:
+            shutil.copytree(self._base, files, symlinks=True)
+            server = PowerServer(
+                self._arguments.preset, home, files, [*matrix.COMMON, *ENTRIES[entry]]
+            )
+            try:
+                server.start_within(1800)
+                begun = load.Promised()
+                for number in range(1, self._arguments.series + 1):
+                    if self._over() or self.done[entry] >= self._arguments.rounds:
+                        break
+                    last = number == self._arguments.series
+                    row, begun = self._round(server, dice, begun, last=last)
+                    row |= {
+                        "entry": entry,
+                        "preset": self._arguments.preset,
+                        "series": series,
+                        "kill": number,
+                    }
+                    self._add(row)
+                    if not rig.good(str(row["result"])):
+                        kept = True
+                        break
+            finally:
+                server.end()
+        finally:
+            if kept:
+                self._keep(f"{entry}-{series}", home, files)
+            shutil.rmtree(files, ignore_errors=True)
+            shutil.rmtree(home, ignore_errors=True)
+
+    def _round(
+        self, server: PowerServer, dice: random.Random, begun: load.Promised, *, last: bool
+    ) -> tuple[dict[str, object], load.Promised]:
+        """A load, a kill, a recovery; what clients have then."""
+        began = time.monotonic()
+        marks: list[str] = []
+        running = load.Load(server.connect, marks.append, self._setting, str(dice.random()), begun)
+        seconds = dice.uniform(0.3, 2 * self._arguments.seconds)
+        when = dice.choices(list(WHEN), list(WHEN.values()))[0]
+        pause = dice.random() * 1.5
+        running.start()
+        running.wait_for(1)
+        time.sleep(seconds)
+        running.server_ends()
+        if when == "shutdown":
+            server.ask_to_stop()
+            time.sleep(pause)
+        server.end()
+        running.join()
+        promised = load.Promised.read(marks, begun)
+        row: dict[str, object] = {
+            "when": when,
+            "load_seconds": round(seconds, 1),
+            "acknowledged": promised.commits - begun.commits,
+            "promised": promised.commits,
+        }
+        if when == "start":
+            begin_and_kill(server, pause)
+        found, recovery = look(server, promised, self._setting, last=last)
+        for error in running.errors:
+            found.add("client", error)
+        row |= {
+            "lost": found.lost,
+            "recovery_seconds": round(recovery, 1),
+            "seconds": round(time.monotonic() - began, 1),
+            "result": found.problems[0][0] if found.problems else "ok",
+            "detail": " | ".join(f"{kind}: {text}" for kind, text in found.problems)[:1000],
+        }
+        # What may be known does not hide what is not.
+        for kind, _ in found.problems:
+            if not kind.startswith("known"):
+                row["result"] = kind
+        return row, load.Promised(dict(found.numbers), found.tables, promised.purged_to)
+
+    def _add(self, row: dict[str, object]) -> None:
+        with self._lock:
+            new = not self._file.exists()
+            with self._file.open("a", newline="") as opened:
+                writer = csv.DictWriter(opened, COLUMNS, lineterminator="\n")
+                if new:
+                    writer.writeheader()
+                writer.writerow(row)
+            self.done[str(row["entry"])] += 1
+            self.results[str(row["result"])] += 1
+            if row["result"] != "ok" or self._arguments.verbose:
+                print(
+                    f"{row['entry']} {row['series']}.{row['kill']}, in {row['when']}, "
+                    f"{row['promised']} acknowledged, {row['seconds']} s: "
+                    f"{row['result']}: {row['detail']}",
+                    flush=True,
+                )
+
+    def _keep(self, name: str, home: Path, files: Path) -> None:
+        failure = self._folder / "failures" / name.replace(" ", "-")
+        shutil.rmtree(failure, ignore_errors=True)
+        failure.mkdir(parents=True)
+        for log in home.glob("mysqld*.log"):
+            shutil.copy2(log, failure)
+        shutil.copytree(files, failure / "files", symlinks=True, ignore=rig.not_a_socket)
+
+
+def begin_and_kill(server: PowerServer, after: float) -> None:
+    """A start that does not come to its end, or just so."""
+    timer = threading.Timer(after, server.end)
+    timer.start()
+    try:
+        server.start()
+    except stress.Failure:
+        pass  # as it should be; what is wrong shows in the start that follows
+    finally:
+        timer.join()
+        server.end()
+
+
+def look(
+    server: PowerServer, promised: load.Promised, setting: load.Setting, *, last: bool
+) -> tuple[load.Findings, float]:
+    """Starts and checks; the last time stops, and checks the pages."""
+    found = load.Findings()
+    before = server.complaints()
+    if server.log.exists():  # a log for each start
+        server.log.rename(server.home / f"mysqld.{time.time_ns()}.log")
+    try:
+        recovery = rig.start(server)
+    except stress.Failure:
+        found.add("no start", " / ".join(line[28:220] for line in rig.errors_of(server)[-3:]))
+        return found, 0.0
+    try:
+        with server.connect(None) as connection:
+            found = load.check(connection, server.data, promised, setting)
+    except pymysql.Error as error:
+        found.add("crash" if load.is_gone(error) else "refused", str(error))
+    if last:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.stop()
+        if server.running:
+            found.add("crash", "does not stop")
+        elif not found.problems:
+            rig.check_pages(server, found, all_pages=True)
+    for line in [*before, *server.complaints()][:2]:
+        found.add("crash", line[:300])
+    return found, recovery
+
+
+def read(file: Path) -> list[dict[str, str]]:
+    if not file.exists():
+        return []
+    with file.open(newline="") as opened:
+        return list(csv.DictReader(opened))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if unknown := set(filter(None, arguments.matrix.split(","))) - set(ENTRIES):
+        raise SystemExit(f"kills: no such settings: {', '.join(sorted(unknown))}")
+    kills = Kills(arguments)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(arguments.workers) as pool:
+            workers = [pool.submit(kills.worker) for _ in range(arguments.workers)]
+            try:
+                for worker in workers:
+                    worker.result()
+            except KeyboardInterrupt:
+                kills.stop()
+                print("kills: ends after the rounds that are running", flush=True)
+    finally:
+        kills.close()
+    print(", ".join(f"{count} {result}" for result, count in sorted(kills.results.items())))
+    return 1 if any(not rig.good(result) for result in kills.results) else 0
+
+
+def table(arguments: argparse.Namespace) -> int:
+    """Rounds by settings."""
+    rows = read(BUILD / arguments.run / "rounds.csv")
+    print("| settings | kills | in load, start, shutdown | acknowledged | lost | found |")
+    print("|---|---|---|---|---|---|")
+    for entry in ENTRIES:
+        own = [row for row in rows if row["entry"] == entry]
+        when = collections.Counter(row["when"] for row in own)
+        results = collections.Counter(row["result"] for row in own if row["result"] != "ok")
+        found = ", ".join(f"{n} {result}" for result, n in sorted(results.items())) or "nothing"
+        print(
+            f"| `{entry}` | {len(own)} | {when['load']}, {when['start']}, {when['shutdown']} "
+            f"| {sum(int(row['acknowledged']) for row in own)} "
+            f"| {sum(int(row['lost']) for row in own)} | {found} |"
+        )
+    print(f"\n{len(rows)} kills")
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("run", "table"))
+    parser.add_argument("--preset", default="debug")
+    parser.add_argument("--run", default="kills", help="folder of the table")
+    parser.add_argument("--matrix", default="", help="settings, separated by commas")
+    parser.add_argument("--rounds", type=int, default=1000, help="kills of each settings")
+    parser.add_argument("--series", type=int, default=20, help="kills of one server in a row")
+    parser.add_argument("--seconds", type=float, default=1.5, help="of load, on average")
+    parser.add_argument("--minutes", type=float, default=0, help="end after so long")
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 1) // 2))
+    parser.add_argument("--memory", action="store_true", help="data in memory, not on disk")
+    parser.add_argument("--verbose", action="store_true", help="a line for each round")
+    arguments = parser.parse_args()
+    BUILD.mkdir(parents=True, exist_ok=True)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
+    return {"run": run, "table": table}[arguments.what](arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

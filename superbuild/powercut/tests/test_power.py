@@ -1,0 +1,31 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""Some power cuts of a server, none of which may lose anything, and two syncs left out,
+each of which has to be found. The choices are seeded; a recording is as long as it
+takes the server to do its work."""
+
+import pytest
+from programs import run
+
+LOAD = ("--seconds", "3", "--least", "150")
+
+
+def test_nothing_promised_is_lost() -> None:
+    run(
+        "rig.py",
+        "run",
+        "--matrix",
+        "fsync",
+        "--mode",
+        "journal",
+        "--cuts",
+        "8",
+        "--rounds",
+        "10",
+        *LOAD,
+    )
+
+
+@pytest.mark.parametrize("mutant", ["no sync of the redo log", "no sync of tables"])
+def test_a_missing_sync_is_found(mutant: str) -> None:
+    run("rig.py", "mutants", "--matrix", mutant, "--cuts", "60", *LOAD)

@@ -1,0 +1,74 @@
+"""Upstream's suites on two builds: what counts as a difference."""
+
+import pytest
+import upstream_tests
+
+REPORT = """<testsuites><testsuite name="r">
+<testcase name="a" suitename="s" status="pass" time="1.5"/>
+<testcase name="b" suitename="s" status="pass" time="1" combination="row"/>
+<testcase name="b" suitename="s" status="fail" time="2" combination="mix">
+<failure>mysqltest: At line 3: query failed</failure></testcase>
+<testcase name="c" suitename="s" status="skipped"><skipped message="no plugin"/></testcase>
+<testcase name="shutdown_report" suitename="shutdown_report" status="pass"/>
+</testsuite></testsuites>"""
+
+
+def rows(**tests):
+    return [
+        {"test": f"s.{test}", "build": build, "outcome": outcome}
+        for test, outcomes in tests.items()
+        for build, outcome in zip(("stock-debug", "debug", "debug on"), outcomes, strict=False)
+        if outcome
+    ]
+
+
+def test_the_worst_combination_of_a_test_counts(tmp_path):
+    report = tmp_path / "report.xml"
+    report.write_text(REPORT)
+    found = upstream_tests.outcomes(report, "s", ["a", "b", "c", "big"], "debug")
+    assert [(row["test"], row["outcome"]) for row in found] == [
+        ("s.a", "passed"),
+        ("s.b", "failed"),
+        ("s.c", "skipped"),
+        ("s.big", "skipped"),
+    ]
+    assert found[1]["reason"] == "mysqltest: At line 3: query failed"
+    assert found[1]["seconds"] == 3.0
+    assert found[3]["reason"] == "left out by mysql-test-run"
+
+
+def test_a_difference_needs_an_explanation():
+    told = rows(
+        same=("passed", "passed", "passed"),
+        both=("failed", "failed", "failed"),
+        worse=("passed", "passed", "failed"),
+        known=("passed", "failed", "failed"),
+    )
+    builds, lines, unexplained = upstream_tests.compare(told, {"s.known": "another text"})
+    assert builds == ["debug", "debug on"]
+    assert lines == [
+        "| `s.both` | failed | failed | failed | fails on stock, too |",
+        "| `s.known` | passed | failed | failed | another text |",
+        "| `s.worse` | passed | passed | failed | **not explained** |",
+    ]
+    assert unexplained == ["s.worse"]
+
+
+def test_without_stock_failures_are_open():
+    told = rows(good=("", "passed"), bad=("", "failed"))
+    _, lines, unexplained = upstream_tests.compare(told, {})
+    assert lines == ["| `s.bad` | not run | failed | **not explained** |"]
+    assert unexplained == ["s.bad"]
+
+
+def test_an_explanation_has_a_reason(tmp_path):
+    file = tmp_path / "differences"
+    file.write_text("# comment\ns.a  why so\ns.b\n")
+    with pytest.raises(SystemExit, match="s.b has no reason"):
+        upstream_tests.read_differences(file)
+    file.write_text("# comment\ns.a  why so\n\n")
+    assert upstream_tests.read_differences(file) == {"s.a": "why so"}
+
+
+def test_the_list_can_be_read():
+    upstream_tests.read_differences()
