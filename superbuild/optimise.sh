@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Lays out the code of a linked server anew by a profile of what runs (BOLT,
-# docs/optimised_build.md). Where that cannot be done, the server stays as it was
+# docs/design/optimised_build.md). Where that cannot be done, the server stays as it was
 # linked, a line says why, and the build goes on.
 #
 #   optimise.sh FOLDER         FOLDER/mysqld; the linked one stays beside it as mysqld.linked

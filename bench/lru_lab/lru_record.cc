@@ -24,7 +24,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
  A record is two numbers of 8 bytes: tablespace << 32 | page; microseconds << 3
  | kind, as in buf0lrustats.h. Of a page that is young one access in 16 ms is
- recorded, see docs/lru_observatory.md. Not to be loaded together with
+ recorded, see docs/design/lru_observatory.md. Not to be loaded together with
  INNODB_LRU_WHATIF: events are taken out by one of them only. */
 
 #include <mysql/plugin.h>

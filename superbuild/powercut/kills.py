@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright (c) 2026, Sluice contributors.
 # GPLv2, see LICENSE.
-"""Kills servers under load, and looks at what they recover; see docs/power_cuts.md.
+"""Kills servers under load, and looks at what they recover; see docs/design/power_cuts.md.
 
 A kill is a power cut in which everything that was written is kept. So the ledger and
 the checks are those of the power cuts (load.py). A server is killed some times in a

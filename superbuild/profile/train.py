@@ -6,7 +6,7 @@
 The linked server of a preset gets counters (llvm-bolt -instrument) and runs the loads below, each
 phase on a data directory of its own that the server without counters has filled. What is judged
 later must not be trained on: sysbench's oltp_read_write, bulk loads, and nine of the 13 queries of
-the Star Schema Benchmark (docs/optimised_build.md).
+the Star Schema Benchmark (docs/design/optimised_build.md).
 """
 
 from __future__ import annotations
