@@ -380,13 +380,18 @@ Evidence shown(const Setting &s, const Lru_estimate &estimate,
   return e;
 }
 
-/** For each leaf page that is read, InnoDB looks at the bitmap of the change
-buffer, see buf_page_io_complete() and ibuf_merge_or_delete_for_page(): a get of
-a page that is always there. So who reads more has more gets, too.
+/** For each leaf page that is read while the change buffer is not empty, InnoDB
+looks at its bitmap, see buf_page_io_complete() and
+ibuf_merge_or_delete_for_page(): a get of a page that is always there. So who
+reads more has more gets, too.
+@param[in]  e      what was measured
+@param[in]  reads  reads of the configuration
+@param[in]  extra  innodb_lru_pool_t::gets_of_a_read
 @return hit rate in percent of the same load with other reads than measured */
-double hit_pct_with(const Evidence &e, double reads) {
+double hit_pct_with(const Evidence &e, double reads, uint32_t extra) {
   reads = std::max(reads, 0.0);
-  const auto gets = std::max({e.gets + reads - e.measured_reads, reads, 1.0});
+  const auto gets =
+      std::max({e.gets + extra * (reads - e.measured_reads), reads, 1.0});
   return 100 - reads / gets * 100;
 }
 
@@ -749,6 +754,7 @@ void observe() {
       events_of_second = 0;
       less = false;
       reclaim = seconds % 10 == 0 && rereads_on;
+      DBUG_EXECUTE_IF("lru_index_reclaim", reclaim = rereads_on;);
     }
     if (announce) (void)announce_threshold();
     if (reclaim) server()->reclaim_indexes();
@@ -854,11 +860,15 @@ bool set_up(Part part, bool on) try {
   /* Looks through the pool, so not with data_mutex. */
   if (part == Part::INDEXES && !server()->count_indexes(on)) return true;
 
+  /* Freed when nobody has to wait for it. */
+  std::unique_ptr<Lru_simulator> gone;
+
   const std::lock_guard<std::mutex> lock(data_mutex);
   switch (part) {
     case Part::WHATIF:
       whatif_on = on;
       whatif_lost = 0;
+      gone = std::move(simulator);
       forget_whatif();
       follow_settings();
       break;
@@ -989,13 +999,14 @@ std::vector<Whatif_row> read_whatif(Whatif_frame &frame) {
     row.known =
         e.gets >= 1 && e.seconds >= 1 && e.references >= LEAST_REFERENCES;
     if (row.known) {
-      row.hit_pct = hit_pct_with(e, e.reads);
+      row.hit_pct = hit_pct_with(e, e.reads, now.gets_of_a_read);
       row.reads_per_second = e.reads / e.seconds;
-      row.error_hit_pct =
-          std::max(hit_pct_with(e, e.reads - e.error) - row.hit_pct,
-                   row.hit_pct - hit_pct_with(e, e.reads + e.error));
+      row.error_hit_pct = std::max(
+          hit_pct_with(e, e.reads - e.error, now.gets_of_a_read) - row.hit_pct,
+          row.hit_pct - hit_pct_with(e, e.reads + e.error, now.gets_of_a_read));
       if (s.running) {
-        row.measured_hit_pct = hit_pct_with(e, e.measured_reads);
+        row.measured_hit_pct =
+            hit_pct_with(e, e.measured_reads, now.gets_of_a_read);
         row.measured_reads_per_second = e.measured_reads / e.seconds;
         running = row.reads_per_second;
         off = std::abs(row.measured_hit_pct - row.hit_pct);

@@ -47,10 +47,12 @@ SERVICE_TYPE(log_builtins_string) *log_bs = nullptr;
 
 namespace lru_stats {
 
-/* A server without the counters has no innodb_lru_stats_interface_v4(): then
+std::mutex setting_mutex;
+
+/* A server without the counters has no innodb_lru_stats_interface_v5(): then
 the library is not even loaded, and INSTALL PLUGIN shows that name. */
 const innodb_lru_stats_interface_t *server() {
-  return innodb_lru_stats_interface_v4();
+  return innodb_lru_stats_interface_v5();
 }
 
 bool check_server() {

@@ -28,12 +28,15 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #define LRU_STATS_H
 
 #include <cstdint>
+#include <mutex>
 
 #include "m_string.h"
+#include "my_dbug.h"
 #include "my_inttypes.h"
 #include "mysql/plugin.h"
 #include "mysql_com.h"
 #include "sql/debug_sync.h"
+#include "sql/mysqld.h"
 #include "sql/table.h"
 #include "storage/innobase/include/buf0lrustats.h"
 
@@ -173,6 +176,26 @@ int deinit_innodb_lru_whatif(void *p);
 extern SYS_VAR *innodb_lru_index_stats_variables[];
 extern SYS_VAR *innodb_lru_age_histogram_variables[];
 extern SYS_VAR *innodb_lru_whatif_variables[];
+
+/** One change of a setting at a time, see change_setting(). */
+extern std::mutex setting_mutex;
+
+/** What the update function of a variable does if that may take long: look
+through the pool, wait for a resize or for the end of the thread. SET GLOBAL
+holds the lock of all global variables, which each new connection needs; so that
+is released meanwhile. The next SET waits, for the variable to say what is.
+@param[in]  change  makes the change; returns true if it failed
+@param[in]  store   notes it in the variables, given what change has returned;
+called with the lock held */
+template <typename Change, typename Store>
+void change_setting(Change &&change, Store &&store) {
+  const bool keeps = DBUG_EVALUATE_IF("mutate_lru_set_keeps_lock", true, false);
+  if (!keeps) mysql_mutex_unlock(&LOCK_global_system_variables);
+  const std::lock_guard<std::mutex> guard(setting_mutex);
+  const bool failed = change();
+  if (!keeps) mysql_mutex_lock(&LOCK_global_system_variables);
+  store(failed);
+}
 
 /** To be called by the init functions of tables that the observer serves.
 @param[in]  table  name of the table, for the error log

@@ -102,11 +102,10 @@ static bool fill(THD *thd, TABLE *table) {
 static bool enabled = true;
 
 static void update_enabled(MYSQL_THD, SYS_VAR *, void *, const void *save) {
-  enabled = *static_cast<const bool *>(save);
-  if (switch_part(Part::INDEXES, enabled)) {
-    enabled = false;
-    my_error(ER_OUTOFMEMORY, MYF(ME_FATALERROR), 0);
-  }
+  const auto on = *static_cast<const bool *>(save);
+  change_setting([on] { return switch_part(Part::INDEXES, on); },
+                 [on](bool failed) { enabled = on && !failed; });
+  if (on && !enabled) my_error(ER_OUTOFMEMORY, MYF(ME_FATALERROR), 0);
 }
 
 static MYSQL_SYSVAR_BOOL(

@@ -155,18 +155,23 @@ static void update_times(MYSQL_THD, SYS_VAR *, void *variable,
 }
 
 static void update_enabled(MYSQL_THD, SYS_VAR *, void *, const void *save) {
-  enabled = *static_cast<const bool *>(save);
-  if (switch_part(Part::WHATIF, enabled)) {
-    enabled = false;
-    my_error(ER_OUTOFMEMORY, MYF(ME_FATALERROR), 0);
-  }
+  const auto on = *static_cast<const bool *>(save);
+  change_setting([on] { return switch_part(Part::WHATIF, on); },
+                 [on](bool failed) { enabled = on && !failed; });
+  if (on && !enabled) my_error(ER_OUTOFMEMORY, MYF(ME_FATALERROR), 0);
 }
 
 static void update_memory(MYSQL_THD, SYS_VAR *, void *, const void *save) {
-  memory = *static_cast<const unsigned long long *>(save);
-  if (set_whatif_memory(memory)) {
-    enabled = false;
-    my_error(ER_OUTOFMEMORY, MYF(ME_FATALERROR), static_cast<int>(memory));
+  const auto bytes = *static_cast<const unsigned long long *>(save);
+  bool out_of_memory = false;
+  change_setting([bytes] { return set_whatif_memory(bytes); },
+                 [bytes, &out_of_memory](bool failed) {
+                   memory = bytes;
+                   out_of_memory = failed;
+                   if (failed) enabled = false;
+                 });
+  if (out_of_memory) {
+    my_error(ER_OUTOFMEMORY, MYF(ME_FATALERROR), static_cast<int>(bytes));
   }
 }
 

@@ -26,23 +26,26 @@ this program; if not, write to the Free Software Foundation, Inc.,
  pages that are accessed in the old part. A page keeps the number of its place
  in Buf_lru_history, so the frame is looked at once in its life in the pool.
 
- Entering a key takes table_mutex, which comes after all latches of InnoDB. It
- is held for some 100 instructions, or for a look at the keys of all places
- while some are retired, see below. When no place is left, what is new counts as
- "(other)", and reclaim() makes room: a place without a page in the pool is
- first retired, that is taken out of the hash table, so that no page can get its
- number any more, and freed at a later reclaim() that still finds no page with
- it. What it has counted goes to "(other)", so that sums over all rows never
- shrink. */
+ Entering a key takes table_mutex, which comes after all latches of InnoDB, so
+ nobody holds it for longer than it takes to handle MOST_AT_A_TIME places. When
+ no place is left, what is new counts as "(other)", and reclaim() makes room: a
+ place without a page in the pool is first retired, so that no page can get its
+ number unless its key is entered again, and freed at a later reclaim() that
+ still finds no page with it. What it has counted goes to "(other)", so that
+ sums over all rows never shrink. The hash table is then made anew beside the
+ one in use, without what was freed, so it is never more than half full and has
+ no gaps to search through. */
 
 #include "buf0lruindex.h"
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -70,6 +73,10 @@ constexpr uint32_t MOST_SHARDS = 8;
 
 /** Buckets of the hash table: never more than half full. */
 constexpr uint32_t N_BUCKETS = 2 * N_INDEXES;
+
+/** Places that are handled before table_mutex is released: some ten
+microseconds. */
+constexpr uint16_t MOST_AT_A_TIME = 256;
 
 /** What pages belong to that belong to no index, in the place of an index id.
 Indexes count up from 1. */
@@ -112,7 +119,15 @@ struct Key_hash {
   }
 };
 
-enum class State : uint8_t { free, used, retired };
+enum class State : uint8_t {
+  /** To be had by any key. */
+  free,
+  used,
+  /** Has no page in the pool. Used again if its key is entered. */
+  retired,
+  /** Neither to be found nor to be had: about to be free. */
+  emptied
+};
 
 constexpr auto N_COUNTERS = static_cast<size_t>(Lru_index_counter::N);
 
@@ -123,23 +138,30 @@ struct alignas(ut::INNODB_CACHE_LINE_SIZE) Counters {
 };
 
 struct Place {
+  /** Written under table_mutex, with release: see find(). */
   std::atomic<uint64_t> space{NO_SPACE};
   std::atomic<uint64_t> index{NO_INDEX};
 
   /** Counted by the plugin. */
   std::atomic<uint64_t> read_again{0};
 
-  /** Protected by table_mutex. */
-  State state{State::free};
+  /** Written under table_mutex. */
+  std::atomic<State> state{State::free};
+
+  bool is(State s) const { return state.load(std::memory_order_relaxed) == s; }
 
   Key key() const {
-    return {space.load(std::memory_order_relaxed),
-            index.load(std::memory_order_relaxed)};
+    return {space.load(std::memory_order_acquire),
+            index.load(std::memory_order_acquire)};
   }
 };
 
 struct Table {
-  explicit Table(uint32_t n) : n_shards(n), counters(new Shard[n]) {}
+  explicit Table(uint32_t n) : n_shards(n), counters(new Shard[n]) {
+    for (uint16_t number = N_FIXED; number < N_INDEXES; ++number) {
+      free_places[n_free++] = number;
+    }
+  }
 
   /** @return a counter of a place, all instances added up */
   uint64_t sum(uint16_t number, Lru_index_counter counter) const {
@@ -172,23 +194,27 @@ struct Table {
 
   std::array<Place, N_INDEXES> places;
 
-  /** Numbers of places: 0 where there never was one, N_INDEXES where there is
-  none any more. */
-  std::array<std::atomic<uint16_t>, N_BUCKETS> buckets{};
+  /** A hash table: numbers of places, or 0. */
+  using Buckets = std::array<std::atomic<uint16_t>, N_BUCKETS>;
 
-  /** Buckets that are not 0. Protected by table_mutex. */
-  uint32_t buckets_used{0};
+  /** The one in use, and the one that reclaim() makes, or made it from. */
+  std::array<Buckets, 2> buckets{};
 
-  /** Places in use or retired, and those of them that are retired. Protected by
-  table_mutex. */
-  uint16_t places_used{N_FIXED};
-  uint16_t retired{0};
+  /** Which one is in use. Written under table_mutex. */
+  std::atomic<unsigned> current{0};
 
-  /** Where the search for a free place goes on. Protected by table_mutex. */
-  uint16_t next{N_FIXED};
+  /* What follows is protected by table_mutex. */
+
+  /** The places below have been put into the new hash table; 0 if none is being
+  made. */
+  uint16_t linked_anew{0};
+
+  /** The free places, a ring, in the order in which they are used: those that
+  were freed last come last. */
+  std::array<uint16_t, N_INDEXES> free_places;
+  uint32_t first_free{0};
+  uint32_t n_free{0};
 };
-
-constexpr uint16_t GONE = N_INDEXES;
 
 /** Allocated when counting is first switched on. Never freed: a thread may be
 about to count at any time. */
@@ -206,44 +232,39 @@ reader_mutex. */
 int64_t since;
 
 /** Finds a place.
-@param[in]  t    table
-@param[in]  key  its key
+@param[in]  t     table
+@param[in]  key   its key
+@param[in]  also  a state besides used that it may have
 @return its number, or 0 */
-uint16_t find(const Table &t, const Key &key) {
+uint16_t find(const Table &t, const Key &key, State also = State::used) {
+  const auto current = t.current.load(std::memory_order_acquire);
   auto bucket = Key_hash{}(key) % N_BUCKETS;
   for (uint32_t n = 0; n < N_BUCKETS; ++n) {
-    /* With the release in enter(): who sees the number sees the key. */
-    const auto number = t.buckets[bucket].load(std::memory_order_acquire);
+    /* With the release in link(): who sees the number sees the key. */
+    const auto number =
+        t.buckets[current][bucket].load(std::memory_order_acquire);
     if (number == 0) return 0;
-    if (number != GONE && t.places[number].key() == key) return number;
+    const auto &place = t.places[number];
+    if (place.key() == key && (place.is(State::used) || place.is(also))) {
+      /* A place gets another key only after it has left the hash table in use:
+      who may have seen half of that key sees another table in use. */
+      return t.current.load(std::memory_order_relaxed) == current ? number : 0;
+    }
     bucket = (bucket + 1) % N_BUCKETS;
   }
   return 0;
 }
 
-/** Puts a number into the hash table. The caller holds table_mutex.
-@param[in,out]  t       table
-@param[in]      number  number of a place that has its key */
-void link(Table &t, uint16_t number) {
+/** Puts a number into a hash table. The caller holds table_mutex.
+@param[in]      t        table
+@param[in,out]  buckets  hash table
+@param[in]      number   number of a place that has its key */
+void link(const Table &t, Table::Buckets &buckets, uint16_t number) {
   auto bucket = Key_hash{}(t.places[number].key()) % N_BUCKETS;
-  for (;;) {
-    const auto there = t.buckets[bucket].load(std::memory_order_relaxed);
-    if (there == 0 || there == GONE) {
-      if (there == 0) ++t.buckets_used;
-      t.buckets[bucket].store(number, std::memory_order_release);
-      return;
-    }
+  while (buckets[bucket].load(std::memory_order_relaxed) != 0) {
     bucket = (bucket + 1) % N_BUCKETS;
   }
-}
-
-/** Takes a number out of the hash table. The caller holds table_mutex. */
-void unlink(Table &t, uint16_t number) {
-  auto bucket = Key_hash{}(t.places[number].key()) % N_BUCKETS;
-  while (t.buckets[bucket].load(std::memory_order_relaxed) != number) {
-    bucket = (bucket + 1) % N_BUCKETS;
-  }
-  t.buckets[bucket].store(GONE, std::memory_order_release);
+  buckets[bucket].store(number, std::memory_order_release);
 }
 
 /** Finds or makes a place.
@@ -255,32 +276,24 @@ uint16_t enter(const Key &key) {
 
   const std::lock_guard<std::mutex> guard(table_mutex);
 
-  if (const auto number = find(t, key)) return number;
-
-  if (t.places_used == N_INDEXES && t.retired == 0) return OTHER;
-  if (t.retired > 0) {
-    for (uint16_t number = N_FIXED; number < N_INDEXES; ++number) {
-      auto &place = t.places[number];
-      if (place.state == State::retired && place.key() == key) {
-        place.state = State::used;
-        --t.retired;
-        link(t, number);
-        return number;
-      }
-    }
+  if (const auto number = find(t, key, State::retired)) {
+    t.places[number].state.store(State::used, std::memory_order_relaxed);
+    return number;
   }
-  if (t.places_used == N_INDEXES) return OTHER;
+  if (t.n_free == 0) return OTHER;
 
-  while (t.places[t.next].state != State::free) {
-    if (++t.next == N_INDEXES) t.next = N_FIXED;
-  }
-  auto &place = t.places[t.next];
-  place.space.store(key.space, std::memory_order_relaxed);
-  place.index.store(key.index, std::memory_order_relaxed);
-  place.state = State::used;
-  ++t.places_used;
-  link(t, t.next);
-  return t.next;
+  const auto number = t.free_places[t.first_free];
+  t.first_free = (t.first_free + 1) % N_INDEXES;
+  --t.n_free;
+
+  auto &place = t.places[number];
+  place.space.store(key.space, std::memory_order_release);
+  place.index.store(key.index, std::memory_order_release);
+  place.state.store(State::used, std::memory_order_relaxed);
+  const auto current = t.current.load(std::memory_order_relaxed);
+  link(t, t.buckets[current], number);
+  if (number < t.linked_anew) link(t, t.buckets[1 - current], number);
+  return number;
 }
 
 /** What the header of a page says.
@@ -407,6 +420,11 @@ void split(const char *name, Names &names) {
 
 using Names_by_key = std::unordered_map<Key, Names, Key_hash>;
 
+/** Tables that are looked at, or empty cells of the hash table of tables,
+before the mutex of the dictionary cache is released: some ten microseconds. */
+constexpr size_t MOST_TABLES = 64;
+constexpr size_t MOST_CELLS = 4096;
+
 /** Splits a path, "./db/t#p#p0.ibd". */
 void split_path(std::string path, Names &names) {
   const auto suffix = path.rfind('.');
@@ -459,7 +477,6 @@ void resolve(Names_by_key &names) {
     std::string index;
   };
   std::vector<Found> found;
-  found.reserve(names.size());
   const auto note = [&](const dict_table_t *t) {
     for (const auto *index : t->indexes) {
       const auto it = names.find({index->space, index->id});
@@ -468,15 +485,43 @@ void resolve(Names_by_key &names) {
     }
   };
 
-  {
-    IB_mutex_guard guard(&dict_sys->mutex, UT_LOCATION_HERE);
-    for (const auto *t : dict_sys->table_LRU) note(t);
-    for (const auto *t : dict_sys->table_non_LRU) note(t);
-  }
-  for (auto &f : found) {
-    split(f.table.c_str(), *f.names);
-    f.names->index = std::move(f.index);
-  }
+  /* In the order of the table ids' hash: there a table keeps its place, so
+  going on where the mutex was released misses none. */
+  size_t n_cells = 0;
+  size_t cell = 0;
+  [[maybe_unused]] size_t most = 0;
+  do {
+    found.clear();
+    {
+      IB_mutex_guard guard(&dict_sys->mutex, UT_LOCATION_HERE);
+      const auto hash = dict_sys->table_id_hash;
+      if (hash_get_n_cells(hash) != n_cells) {
+        /* The first time, or dict_resize() has made another one. */
+        n_cells = hash_get_n_cells(hash);
+        cell = 0;
+      }
+      const auto end = std::min(cell + MOST_CELLS, n_cells);
+      size_t tables = 0;
+      while (DBUG_EVALUATE_IF("mutate_lru_names_at_once", cell < n_cells,
+                              cell < end && tables < MOST_TABLES)) {
+        auto t = static_cast<dict_table_t *>(hash_get_first(hash, cell));
+        for (; t != nullptr;
+             t = static_cast<dict_table_t *>(HASH_GET_NEXT(id_hash, t))) {
+          note(t);
+          ++tables;
+        }
+        ++cell;
+      }
+      most = std::max(most, tables);
+    }
+    DEBUG_SYNC_C("lru_index_between_tables");
+    for (auto &f : found) {
+      split(f.table.c_str(), *f.names);
+      f.names->index = std::move(f.index);
+    }
+  } while (cell < n_cells);
+  DBUG_EXECUTE_IF("lru_index_says_latched",
+                  ib::info() << "lru_stats held up " << most << " tables";);
 
   std::unordered_map<space_id_t, std::string> paths;
   for (const auto &entry : names) {
@@ -504,8 +549,17 @@ const char *or_null(const std::string &name) {
 
 }  // namespace
 
+/** The numbers of pages of which only the compressed copy is in the pool are
+not kept: look_through_pool() does not see them, so reclaim() may give such a
+number to another index.
+@return true if a page has an uncompressed frame */
+static bool has_frame(const buf_page_t *bpage) {
+  return buf_page_get_state(bpage) == BUF_BLOCK_FILE_PAGE ||
+         DBUG_EVALUATE_IF("mutate_lru_index_of_compressed", true, false);
+}
+
 uint16_t buf_lru_index_of(const buf_page_t *bpage, bool fixed) {
-  const auto known = bpage->lru_history.index();
+  const auto known = has_frame(bpage) ? bpage->lru_history.index() : 0;
   if (known != 0 && known != Buf_lru_history::NEW) return known;
 
   /* Who creates a page keeps it buffer-fixed until its header is written. */
@@ -525,7 +579,7 @@ uint16_t buf_lru_index_of(const buf_page_t *bpage, bool fixed) {
 uint16_t buf_lru_index_of_read(const buf_page_t *bpage) {
   bool final;
   const auto number = classify(bpage, final);
-  if (final) bpage->lru_history.set_index(number);
+  if (final && has_frame(bpage)) bpage->lru_history.set_index(number);
   return number;
 }
 
@@ -647,14 +701,121 @@ bool buf_lru_index_read(bool (*row)(void *context,
   return false;
 }
 
+namespace {
+
+/** Calls a function for each place that is not fixed, in batches.
+@param[in]  batch  called with the first number and the one after the last;
+holds table_mutex for no longer */
+template <typename Batch>
+void in_batches(Batch &&batch) {
+  for (uint16_t first = N_FIXED; first < N_INDEXES;) {
+    const auto end = static_cast<uint16_t>(
+        std::min<uint32_t>(first + MOST_AT_A_TIME, N_INDEXES));
+    batch(first, end);
+    DBUG_EXECUTE_IF("lru_index_reclaim_waits", {
+      std::unique_lock<std::mutex> held(table_mutex, std::defer_lock);
+      DBUG_EXECUTE_IF("mutate_lru_index_holds_mutex", held.lock(););
+      ib::info() << "lru_stats reclaims and waits";
+      while (DBUG_EVALUATE_IF("lru_index_reclaim_waits", true, false)) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+    });
+    first = end;
+  }
+}
+
+/** Retires places that have no page in the pool, and empties those that were
+retired.
+@param[in,out]  t        table
+@param[in]      gauges   what look_through_pool() has found
+@param[out]     retired  true if there are new ones that are retired
+@return the numbers of those that were emptied */
+std::vector<uint16_t> retire(Table &t, const std::vector<Gauges> &gauges,
+                             bool &retired) {
+  std::vector<uint16_t> emptied;
+  emptied.reserve(N_INDEXES);
+  retired = false;
+  in_batches([&](uint16_t first, uint16_t end) {
+    const std::lock_guard<std::mutex> guard(table_mutex);
+    for (auto number = first; number < end; ++number) {
+      auto &state = t.places[number].state;
+      const bool has_pages = gauges[number].pages() != 0;
+      switch (state.load(std::memory_order_relaxed)) {
+        case State::used:
+          if (has_pages) break;
+          state.store(State::retired, std::memory_order_relaxed);
+          retired = true;
+          break;
+        case State::retired:
+          /* With pages, it was retired while a thread had just looked its
+          number up. */
+          state.store(has_pages ? State::used : State::emptied,
+                      std::memory_order_relaxed);
+          if (!has_pages) emptied.push_back(number);
+          break;
+        case State::free:
+        case State::emptied:
+          break;
+      }
+    }
+  });
+  return emptied;
+}
+
+/** Makes the hash table anew, of the places that are used or retired.
+@param[in,out]  t  table */
+void rehash(Table &t) {
+  auto &anew = t.buckets[1 - t.current.load(std::memory_order_relaxed)];
+  /* It was in use until the last time. A thread that still searches it, since
+  seconds, may miss its number: it then searches again under table_mutex. */
+  for (auto &bucket : anew) bucket.store(0, std::memory_order_relaxed);
+
+  in_batches([&](uint16_t first, uint16_t end) {
+    const std::lock_guard<std::mutex> guard(table_mutex);
+    for (auto number = first; number < end; ++number) {
+      if (t.places[number].is(State::used) ||
+          t.places[number].is(State::retired)) {
+        link(t, anew, number);
+      }
+    }
+    t.linked_anew = end;
+    if (end == N_INDEXES) {
+      t.current.store(1 - t.current.load(std::memory_order_relaxed),
+                      std::memory_order_release);
+      t.linked_anew = 0;
+    }
+  });
+}
+
+/** Adds what places have counted to "(other)".
+@param[in,out]  t        table
+@param[in]      numbers  places that are emptied */
+void pass_on(Table &t, const std::vector<uint16_t> &numbers) {
+  for (const auto number : numbers) {
+    for (uint32_t i = 0; i < t.n_shards; ++i) {
+      auto &shard = t.counters[i];
+      for (size_t c = 0; c < N_COUNTERS; ++c) {
+        shard[OTHER].n[c].fetch_add(
+            shard[number].n[c].exchange(0, std::memory_order_relaxed),
+            std::memory_order_relaxed);
+      }
+    }
+    t.places[OTHER].read_again.fetch_add(
+        t.places[number].read_again.exchange(0, std::memory_order_relaxed),
+        std::memory_order_relaxed);
+  }
+}
+
+}  // namespace
+
 void buf_lru_index_reclaim() try {
   const auto t = table.load(std::memory_order_acquire);
   if (t == nullptr) return;
   {
     const std::lock_guard<std::mutex> table_guard(table_mutex);
-    uint32_t full = N_INDEXES - N_INDEXES / 4;
-    DBUG_EXECUTE_IF("lru_index_reclaim", full = 0;);
-    if (t->places_used < full) return;
+    uint32_t enough = N_INDEXES / 4;
+    DBUG_EXECUTE_IF("lru_index_reclaim", enough = N_INDEXES;);
+    if (t->n_free > enough) return;
   }
 
   /* Who reads looks through the pool for a while; there is another time. So
@@ -662,57 +823,31 @@ void buf_lru_index_reclaim() try {
   const std::unique_lock<std::mutex> guard(reader_mutex, std::try_to_lock);
   if (!guard.owns_lock()) return;
   static unsigned in_vain = 0;
+  DBUG_EXECUTE_IF("lru_index_reclaim", in_vain = 0;);
   if (in_vain > 0 && ++in_vain < 30) return;
   in_vain = 1;
 
   std::vector<Gauges> gauges(N_INDEXES);
   look_through_pool(gauges);
 
-  const std::lock_guard<std::mutex> table_guard(table_mutex);
+  bool retired;
+  const auto emptied = retire(*t, gauges, retired);
+  if (retired) in_vain = 0;
+  if (emptied.empty()) return;
 
-  for (uint16_t number = N_FIXED; number < N_INDEXES; ++number) {
-    auto &place = t->places[number];
-    if (gauges[number].pages() != 0) {
-      /* It was retired while a thread had just looked its number up. */
-      if (place.state == State::retired) {
-        place.state = State::used;
-        --t->retired;
-        link(*t, number);
-      }
-      continue;
-    }
-    if (place.state == State::used) {
-      place.state = State::retired;
-      ++t->retired;
-      unlink(*t, number);
-      in_vain = 0;
-    } else if (place.state == State::retired) {
-      --t->retired;
-      for (uint32_t i = 0; i < t->n_shards; ++i) {
-        auto &shard = t->counters[i];
-        for (size_t c = 0; c < N_COUNTERS; ++c) {
-          shard[OTHER].n[c].fetch_add(
-              shard[number].n[c].exchange(0, std::memory_order_relaxed),
-              std::memory_order_relaxed);
-        }
-      }
-      t->places[OTHER].read_again.fetch_add(
-          place.read_again.exchange(0, std::memory_order_relaxed),
-          std::memory_order_relaxed);
-      place.state = State::free;
-      --t->places_used;
-    }
-  }
+  pass_on(*t, emptied);
+  rehash(*t);
 
-  /* Buckets of places that have gone make searching longer; when there are
-  many, they are swept. A thread that searches meanwhile may miss its number: it
-  then takes table_mutex, waits for the end of this and searches again. */
-  if (t->buckets_used > N_BUCKETS / 4 * 3) {
-    for (auto &bucket : t->buckets) bucket.store(0, std::memory_order_release);
-    t->buckets_used = 0;
-    for (uint16_t number = N_FIXED; number < N_INDEXES; ++number) {
-      if (t->places[number].state == State::used) link(*t, number);
-    }
+  for (const auto number : emptied) {
+    const std::lock_guard<std::mutex> table_guard(table_mutex);
+    t->places[number].state.store(State::free, std::memory_order_relaxed);
+    t->free_places[(t->first_free + t->n_free) % N_INDEXES] = number;
+    ++t->n_free;
+    /* To be the next one, for tests. */
+    DBUG_EXECUTE_IF("lru_index_reclaim", {
+      t->first_free = (t->first_free + N_INDEXES - 1) % N_INDEXES;
+      t->free_places[t->first_free] = number;
+    });
   }
 } catch (const std::bad_alloc &) {
   /* Next time. */

@@ -41,6 +41,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "buf0lrucount.h"
 #include "buf0lruindex.h"
 #include "buf0lrutrace.h"
+#include "ibuf0ibuf.h"
 #include "my_dbug.h"
 #include "my_systime.h"
 #include "sql/mysqld.h"
@@ -288,6 +289,19 @@ void lru_stats_reset() {
   }
 }
 
+/** The patch ibuf_empty spares a read the look at the bitmap page while the
+change buffer is empty; without it there is no n_inserting.
+@param[in]  i  change buffer
+@return innodb_lru_pool_t::gets_of_a_read */
+template <typename Ibuf>
+uint32_t gets_of_a_read(const Ibuf *i) {
+  if constexpr (requires { i->n_inserting; }) {
+    return i != nullptr && i->empty.load() ? 0 : 1;
+  } else {
+    return 1;
+  }
+}
+
 void lru_stats_pool(innodb_lru_pool_t *pool) {
   *pool = {};
   /* The plugin's thread may outlive the pool for a moment. */
@@ -307,6 +321,7 @@ void lru_stats_pool(innodb_lru_pool_t *pool) {
   }
   pool->old_blocks_time_ms =
       static_cast<uint32_t>(get_buf_LRU_old_threshold().count());
+  pool->gets_of_a_read = gets_of_a_read(ibuf);
 }
 
 /** What is to be known of a page before it is gone. */
@@ -364,7 +379,7 @@ class Eviction {
 
 }  // namespace
 
-const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v4() {
+const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v5() {
   static const innodb_lru_stats_interface_t functions = {
       INNODB_LRU_STATS_VERSION, sizeof(innodb_lru_stats_t),
       lru_stats_instances,      lru_stats_read,

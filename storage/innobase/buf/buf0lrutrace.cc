@@ -44,6 +44,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 #include "buf0buf.h"
 #include "buf0lruwalk.h"
+#include "my_sys.h"
 
 std::atomic<uint64_t> buf_lru_trace_threshold{0};
 
@@ -206,6 +207,7 @@ bool buf_lru_trace_set(uint64_t threshold) {
   /* Pages above a lower threshold lose their mark at their next access: also
   those that are marked here while another thread lowers it. */
   if (threshold > before) {
+    DEBUG_SYNC_C("lru_trace_marks_pages");
     const auto takes = [](const buf_page_t &page) {
       return buf_lru_trace_takes(buf_lru_trace_page(page.id));
     };

@@ -24,7 +24,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
  This header is self-contained on purpose. The plugin includes nothing else of
  InnoDB, so it does not depend on the flags InnoDB was compiled with. Whoever
  changes anything in here must raise INNODB_LRU_STATS_VERSION and the number in
- the name of innodb_lru_stats_interface_v4(): a plugin of another version then
+ the name of innodb_lru_stats_interface_v5(): a plugin of another version then
  fails to load with the name of the function it misses. */
 
 #ifndef buf0lrustats_h
@@ -33,7 +33,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <cstdint>
 
 /** Version of everything in this header. */
-constexpr uint32_t INNODB_LRU_STATS_VERSION = 4;
+constexpr uint32_t INNODB_LRU_STATS_VERSION = 5;
 
 /** State and counters of one buffer pool instance.
 
@@ -77,8 +77,9 @@ struct innodb_lru_stats_t {
 
   /** Page accesses since the first eviction which left their page where it was,
   for any other reason than innodb_old_blocks_time: the page was in the young
-  part and near enough to its head. Not counted but derived from the number of
-  page gets, see buf_lru_stats_not_old(). */
+  part and near enough to its head, or the mutex of the list was taken. Not
+  counted but derived from the number of page gets, see buf_lru_stats_not_old().
+*/
   uint64_t not_made_young_not_old;
 
   /** Pages moved to the head of the list that were in the young part already
@@ -206,6 +207,10 @@ struct innodb_lru_pool_t {
   uint32_t old_blocks_pct;
   /** innodb_old_blocks_time. */
   uint32_t old_blocks_time_ms;
+  /** Page gets that the read of a leaf page brings about besides its own: 1 if
+  the bitmap page of the change buffer is looked at, 0 if the change buffer is
+  known to be empty. */
+  uint32_t gets_of_a_read;
 };
 
 /** What is known of an index, or of pages that belong to none. The pointers are
@@ -304,11 +309,11 @@ struct innodb_lru_stats_interface_t {
 
   /** Reads all indexes that have pages in the pool or anything counted. Looks
   through the pool, holding the chunks_mutex of one instance at a time, and the
-  mutexes of pages whose index is not known yet. Then holds the mutex of the
-  dictionary cache while it copies names from there, and those of the shards of
-  the tablespace cache, one at a time, for tables that are not there. Waits for
-  no metadata lock: a table that DDL changes meanwhile has its old or its new
-  name, or none.
+  mutexes of pages whose index is not known yet. Then copies names from the
+  dictionary cache, whose mutex it holds for some tables at a time, and, for
+  tables that are not there, from the shards of the tablespace cache, whose
+  mutexes it holds one at a time. Waits for no metadata lock: a table that DDL
+  changes meanwhile has its old or its new name, or none.
   @param[in]   row         called for each, with no latch held; true ends it
   @param[in]   context     its first argument
   @param[out]  since_usec  what was counted from: microseconds since 1970 UTC
@@ -325,7 +330,7 @@ struct innodb_lru_stats_interface_t {
 
 extern "C" {
 /** @return the interface; never nullptr */
-const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v4();
+const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v5();
 }
 
 #endif /* buf0lrustats_h */
