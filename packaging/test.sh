@@ -99,9 +99,11 @@ for ((i = 0; i < 600; i++)); do
   kill -0 "$unshared" 2>/dev/null || fail "systemd did not start, see $log.boot"
   sleep 0.5
 done
+# Waited for, not in the foreground: a signal ends the run at once. No check takes ten minutes.
 inside() {
-  nsenter --all --target "$init" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
-    DEBIAN_FRONTEND=noninteractive sh -c "$*" </dev/null
+  timeout 600 nsenter --all --target "$init" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
+    DEBIAN_FRONTEND=noninteractive sh -c "$*" </dev/null 9>&- &
+  wait $!
 }
 inside 'ip link set lo up' 2>/dev/null || inside 'true'
 
