@@ -5,7 +5,8 @@
 #   package.sh OBJECTS TO
 #
 # The same objects and the same commit give the same bytes. PYTHON is one that has
-# packaging/requirements.txt; NAME and VERSION are for the tests.
+# packaging/requirements.txt. MAINTAINER ("Name <address>") is whoever publishes; without, who
+# made the commit. VERSION is for tests.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 objects=$(realpath -- "$1")
@@ -27,6 +28,7 @@ cd "$here"
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null) || SOURCE_DATE_EPOCH=0
 revision=$(git describe --always --abbrev=12 --dirty=-modified 2>/dev/null) || revision=unknown
 export SOURCE_DATE_EPOCH TZ=UTC LC_ALL=C.UTF-8
+maintainer=${MAINTAINER:-$(git log -1 --format='%an <%ae>' 2>/dev/null || echo 'nobody <nobody@localhost>')}
 version=${VERSION:-$UPSTREAM_VERSION+sluice$(date --date="@$SOURCE_DATE_EPOCH" +%Y%m%d.%H%M%S)}
 umask 022
 
@@ -37,13 +39,14 @@ rm -rf -- "$work"
 mkdir -p -- "$work/sluice"
 trap 'rm -rf -- "$work"' EXIT
 cp -r packaging/debian "$work/sluice/debian"
+sed -i "s/^Maintainer: .*/Maintainer: ${maintainer//\//\\/}/" "$work/sluice/debian/control"
 cat >"$work/sluice/debian/changelog" <<CHANGES
 sluice ($version) unstable; urgency=medium
 
   * MySQL $UPSTREAM_VERSION with the patches of revision $revision; CHANGELOG.md says
     what they change.
 
- -- Sluice maintainers <sluice@localhost>  $(date --date="@$SOURCE_DATE_EPOCH" -R)
+ -- $maintainer  $(date --date="@$SOURCE_DATE_EPOCH" -R)
 CHANGES
 
 echo "package: Debian packages, $version"

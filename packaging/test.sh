@@ -99,9 +99,11 @@ for ((i = 0; i < 600; i++)); do
   kill -0 "$unshared" 2>/dev/null || fail "systemd did not start, see $log.boot"
   sleep 0.5
 done
+# Waited for, not in the foreground: a signal ends the run at once. No check takes ten minutes.
 inside() {
-  nsenter --all --target "$init" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
-    DEBIAN_FRONTEND=noninteractive sh -c "$*" </dev/null
+  timeout 600 nsenter --all --target "$init" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
+    DEBIAN_FRONTEND=noninteractive sh -c "$*" </dev/null 9>&- &
+  wait $!
 }
 inside 'ip link set lo up' 2>/dev/null || inside 'true'
 
@@ -135,10 +137,10 @@ check "nobody gets in by the network without a password" "mysqladmin ping && ! m
 check "no account is without a password or a lock" "$(sql "SELECT COUNT(*) FROM mysql.user WHERE plugin <> 'auth_socket' AND authentication_string = '' AND account_locked = 'N'") | grep -x 0"
 check "it listens on loopback only" "$(sql 'SELECT @@bind_address') | grep -x 127.0.0.1"
 check "the data is for mysql alone" '[ "$(stat -c %U:%G:%a /var/lib/mysql)" = mysql:mysql:750 ] && [ "$(stat -c %U:%a /var/lib/mysql-files)" = mysql:750 ]'
-check "it may open many files" '[ "$(grep "Max open files" /proc/$(cat /run/mysqld/mysqld.pid)/limits | tr -s " " | cut -d" " -f4)" = 65535 ]'
+check "it may open many files" "$(sql 'SELECT @@open_files_limit') | tee /dev/stderr | grep -x 65535"
 check "the LRU's tables are there" "$(sql 'SELECT COUNT(*) FROM INFORMATION_SCHEMA.INNODB_LRU_STATS') | grep -x 1"
 check "rows are written" "$(sql 'CREATE DATABASE shop; CREATE TABLE shop.t (a INT PRIMARY KEY); INSERT INTO shop.t VALUES (1),(2),(3)')"
-check "the unit is sound" "systemd-analyze verify mysql.service"
+check "the unit is sound" "systemd-analyze verify --man=no mysql.service"
 check "it has plugins that load" "$(sql "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'; INSTALL COMPONENT 'file://component_validate_password'; UNINSTALL COMPONENT 'file://component_validate_password'")"
 check "the log is turned" "mv /var/log/mysql/error.log /var/log/mysql/error.log.1 && kill -USR1 \$(cat /run/mysqld/mysqld.pid) && for i in \$(seq 100); do [ -e /var/log/mysql/error.log ] && exit 0; sleep 0.1; done; exit 1"
 check "RESTART restarts it" "$(sql 'RESTART') && mysqladmin --wait=60 status && systemctl is-active mysql"
