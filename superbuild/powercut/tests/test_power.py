@@ -26,6 +26,6 @@ def test_nothing_promised_is_lost() -> None:
     )
 
 
-@pytest.mark.parametrize("mutant", ["no sync of the redo log", "no sync of tables"])
+@pytest.mark.parametrize("mutant", ["no sync of the redo log", "no sync of binary logs"])
 def test_a_missing_sync_is_found(mutant: str) -> None:
     run("rig.py", "mutants", "--matrix", mutant, "--cuts", "60", *LOAD)
