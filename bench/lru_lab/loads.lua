@@ -15,7 +15,8 @@ sysbench.cmdline.options = {
   move_s = {"The hot spot moves after so many seconds", 0}
 }
 
-local opt = sysbench.opt
+-- Set when the options are known.
+local opt
 
 local function row_of()
   local n, u = opt.rows, sysbench.rand.uniform_double()
@@ -44,6 +45,7 @@ local function row_of()
 end
 
 function thread_init()
+  opt = sysbench.opt
   connection = sysbench.sql.driver():connect()
   local int = sysbench.sql.type.INT
   point = connection:prepare("SELECT c FROM sbtest1 WHERE id = ?")
