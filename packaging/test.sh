@@ -166,7 +166,7 @@ if [ -n "$stock" ]; then
     "$install /packages/stock/*.deb && $(sql 'SELECT SUM(a), @@version FROM shop.t') | grep '^6' | grep -v sluice"
   check "purging what is left of ours does that server nothing" \
     "apt-get -qy purge sluice-server && systemctl is-enabled mysql && $(sql 'SELECT SUM(a) FROM shop.t') | grep -x 6"
-  check "a line for that server" "printf '[mysqld]\nmax_connections = 66\n' >/etc/mysql/mysql.conf.d/other.cnf && systemctl restart mysql"
+  check "a line for that server" "printf '[mysqld]\nmax_connections = 66\n' >/etc/mysql/mysql.conf.d/site.cnf && systemctl restart mysql"
   check "ours takes the place of that one, with its rows and options" \
     "$(sql 'INSERT INTO shop.t VALUES (4)') && $install $ours && $(sql 'SELECT SUM(a), @@max_connections, @@version FROM shop.t') | tr '\t' ' ' | grep '^10 66 .*-sluice'"
 fi
