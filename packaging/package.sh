@@ -23,6 +23,10 @@ grep -qx 'INSTALL_LAYOUT:STRING=DEB' "$objects/CMakeCache.txt" 2>/dev/null ||
   fail "$objects holds no build of the preset package; 'make package' makes it"
 [ -x "$objects/runtime_output_directory/mysqld" ] || fail "there is no server in $objects"
 
+PATH=$PATH:/usr/sbin:/sbin
+apparmor_parser --skip-kernel-load --skip-cache --quiet "$here/packaging/debian/usr.sbin.mysqld" >/dev/null 2>&1 ||
+  fail "the AppArmor profile cannot be parsed: apparmor_parser -QK packaging/debian/usr.sbin.mysqld"
+
 # Later commits have later versions. All times in the packages are that of the commit.
 cd "$here"
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null) || SOURCE_DATE_EPOCH=0

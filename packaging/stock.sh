@@ -14,6 +14,8 @@ for part in server client common; do
   dpkg-deb --raw-extract "$packages"/sluice-"$part"_*.deb "$work/$name"
   find "$work/$name/DEBIAN" \( -name control -o -name 'p*' \) -exec sed -i -E "
     s/^(Package|Source): sluice/\1: mysql-community/; s/sluice-(server|client|common)/mysql-community-\1/g" {} +
+  mv -- "$work/$name/usr/share/doc/sluice-$part" "$work/$name/usr/share/doc/$name"
+  rm -rf -- "$work/$name/usr/share/lintian"
 done
 server=$work/mysql-community-server common=$work/mysql-community-common
 install -m 755 -- "$objects/runtime_output_directory/mysqld" "$server/usr/sbin/mysqld"
@@ -22,7 +24,7 @@ rm -f -- "$server/usr/lib/mysql/plugin/lru_stats.so"
 # Its own option file, which does not read ours.
 mv -- "$common/etc/mysql/sluice.cnf" "$common/etc/mysql/community.cnf"
 mv -- "$common/etc/mysql/sluice.conf.d" "$common/etc/mysql/community.conf.d"
-sed -i 's/sluice/community/g' "$common/etc/mysql/community.cnf" "$common/DEBIAN/"{conffiles,postinst,prerm}
+sed -i 's/sluice/community/g' "$common/etc/mysql/community.cnf" "$common/DEBIAN/conffiles" "$work"/*/DEBIAN/p*
 sed -i '/lru_stats/d' "$common/etc/mysql/community.conf.d/server.cnf"
 rm -f -- "$to"/*.deb
 for part in "$work"/*; do

@@ -94,8 +94,9 @@ setsid unshare --mount --pid --fork --kill-child --ipc --uts --cgroup --net -- "
 unshared=$!
 for ((i = 0; i < 600; i++)); do
   init=$(pgrep -P "$unshared" || true)
+  # A unit of Debian's that fails in here (degraded) is no concern of ours.
   [ -n "$init" ] && [ "$(cat "/proc/$init/comm" 2>/dev/null)" = systemd ] &&
-    nsenter --all --target "$init" systemctl is-system-running 2>/dev/null | grep -qE 'running|degraded' && break
+    [[ $(nsenter --all --target "$init" systemctl is-system-running 2>/dev/null) =~ running|degraded ]] && break
   kill -0 "$unshared" 2>/dev/null || fail "systemd did not start, see $log.boot"
   sleep 0.5
 done
@@ -137,7 +138,8 @@ check "nobody gets in by the network without a password" "mysqladmin ping && ! m
 check "no account is without a password or a lock" "$(sql "SELECT COUNT(*) FROM mysql.user WHERE plugin <> 'auth_socket' AND authentication_string = '' AND account_locked = 'N'") | grep -x 0"
 check "it listens on loopback only" "$(sql 'SELECT @@bind_address') | grep -x 127.0.0.1"
 check "the data is for mysql alone" '[ "$(stat -c %U:%G:%a /var/lib/mysql)" = mysql:mysql:750 ] && [ "$(stat -c %U:%a /var/lib/mysql-files)" = mysql:750 ]'
-check "it may open many files" "$(sql 'SELECT @@open_files_limit') | tee /dev/stderr | grep -x 65535"
+# More than the machine's own limit is not to be had in there.
+check "it may open many files" "systemctl show -p LimitNOFILE mysql | grep -x LimitNOFILE=65535 && $(sql 'SELECT @@open_files_limit >= 8161') | grep -x 1"
 check "the LRU's tables are there" "$(sql 'SELECT COUNT(*) FROM INFORMATION_SCHEMA.INNODB_LRU_STATS') | grep -x 1"
 check "rows are written" "$(sql 'CREATE DATABASE shop; CREATE TABLE shop.t (a INT PRIMARY KEY); INSERT INTO shop.t VALUES (1),(2),(3)')"
 check "the unit is sound" "systemd-analyze verify --man=no mysql.service"
@@ -147,7 +149,7 @@ check "RESTART restarts it" "$(sql 'RESTART') && mysqladmin --wait=60 status && 
 check "a kill is mended" "kill -9 \$(cat /run/mysqld/mysqld.pid) && for i in \$(seq 600); do sleep 0.1; $(sql 'SELECT SUM(a) FROM shop.t') 2>/dev/null | grep -x 6 && exit 0; done; exit 1"
 check "a line of the administrator's counts" \
   "printf '[mysqld]\nmax_connections = 77\nmysqlx = 0\n' >/etc/mysql/mysql.conf.d/site.cnf && systemctl restart mysql && $(sql 'SELECT @@max_connections') | grep -x 77"
-check "and one in our own file" "echo 'key_buffer_size = 9M' >>/etc/mysql/sluice.conf.d/server.cnf"
+check "and one in our own file" "printf '[mysqld]\nkey_buffer_size = 9M\n' >>/etc/mysql/sluice.conf.d/server.cnf"
 check "installing it again keeps both, and the rows" \
   "$install --reinstall $ours && $(sql 'SELECT @@max_connections, @@key_buffer_size, (SELECT SUM(a) FROM shop.t)') | tr '\t' ' ' | grep -x '77 9437184 6'"
 check "the option file for production is a start" \
@@ -164,7 +166,7 @@ if [ -n "$stock" ]; then
     "$install /packages/stock/*.deb && $(sql 'SELECT SUM(a), @@version FROM shop.t') | grep '^6' | grep -v sluice"
   check "purging what is left of ours does that server nothing" \
     "apt-get -qy purge sluice-server && systemctl is-enabled mysql && $(sql 'SELECT SUM(a) FROM shop.t') | grep -x 6"
-  check "a line for that server" "printf '[mysqld]\nmax_connections = 66\n' >/etc/mysql/mysql.conf.d/other.cnf && systemctl restart mysql"
+  check "a line for that server" "printf '[mysqld]\nmax_connections = 66\n' >/etc/mysql/mysql.conf.d/site.cnf && systemctl restart mysql"
   check "ours takes the place of that one, with its rows and options" \
     "$(sql 'INSERT INTO shop.t VALUES (4)') && $install $ours && $(sql 'SELECT SUM(a), @@max_connections, @@version FROM shop.t') | tr '\t' ' ' | grep '^10 66 .*-sluice'"
 fi
