@@ -517,15 +517,8 @@ bool fil_fast_flush_all() {
 }
 
 #ifdef UNIV_DEBUG
-void fil_fast_waits_for_pins(space_id_t space_id) {
+void fil_fast_waits_for_pins(space_id_t) {
   DEBUG_SYNC_C("fil_waits_for_pending_io");
-  DBUG_EXECUTE_IF("fil_fast_log_waiting", {
-    Lookup lookup;
-    const auto space = s_spaces.find(space_id);
-    if (space != nullptr && is_paused(space)) {
-      ib::info() << "Waiting for I/O of tablespace " << space->name;
-    }
-  });
 }
 
 /** What tests can ask for by reading a status variable: to have the root page
