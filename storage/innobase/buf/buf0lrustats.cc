@@ -319,8 +319,9 @@ void lru_stats_pool(innodb_lru_pool_t *pool) {
         (buf_pool->LRU_old_ratio * 100 + BUF_LRU_OLD_RATIO_DIV / 2) /
         BUF_LRU_OLD_RATIO_DIV);
   }
-  pool->old_blocks_time_ms =
-      static_cast<uint32_t>(get_buf_LRU_old_threshold().count());
+  /* Not get_buf_LRU_old_threshold(), which innodb_old_blocks_turnover may make
+  shorter all the time. */
+  pool->old_blocks_time_ms = buf_LRU_old_threshold;
   pool->gets_of_a_read = gets_of_a_read(ibuf);
 }
 
