@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import statistics
 import subprocess
 import sys
 import time
@@ -67,6 +68,32 @@ def main() -> None:
         for setting in settings_now:
             rows += [{"repeat": repeat, **row} for row in Measurement(options, setting).run()]
             write(options.csv, rows)
+    print(summary(rows))
+
+
+def summary(rows: list[dict[str, Any]]) -> str:
+    """The last halves: median and range of the repeats."""
+    lines = ["| setting | reads a query | simulated | queries a second | made young a query |"]
+    lines.append("|" + "---|" * 5)
+    for setting in dict.fromkeys(row["setting"] for row in rows):
+        halves = []
+        for repeat in sorted({row["repeat"] for row in rows}):
+            spans = [r for r in rows if (r["setting"], r["repeat"]) == (setting, repeat)]
+            halves.append(spans[len(spans) // 2 :])
+        cells = [
+            of_halves(halves, lambda r, name=name: r[name] * r["queries"], "queries", digits)
+            for name, digits in (("measured", 4), ("simulated", 4))
+        ]
+        cells.append(of_halves(halves, lambda r: r["queries"], "seconds", 0))
+        cells.append(of_halves(halves, lambda r: r["made_young"] * r["queries"], "queries", 4))
+        lines.append(f"| {setting} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def of_halves(halves: list[Any], value: Any, by: str, digits: int) -> str:
+    each = sorted(sum(map(value, half)) / sum(r[by] for r in half) for half in halves if half)
+    middle = statistics.median(each)
+    return f"{middle:.{digits}f} [{each[0]:.{digits}f} – {each[-1]:.{digits}f}]"
 
 
 def write(target: Path | None, rows: list[dict[str, Any]]) -> None:
