@@ -8,7 +8,7 @@
 Prints, and writes as CSV, a line for each span of each setting: queries, reads a query of the
 server, and those of the simulation with the same load, list length and speed; then the same
 for the last half. A setting is innodb_old_blocks_pct/innodb_old_blocks_time, and may go on
-with more options of the server: 37/1000/innodb_old_blocks_turnover=50. It may begin with the name of
+with more options of the server: 37/1000/innodb_lru_flusher=OFF. It may begin with the name of
 another server and a colon, stock:37/1000; all servers use the same data, one after the other.
 
 Counts are no times: they do not depend on what else the machine does, unless a setting is near to
@@ -269,6 +269,7 @@ class Measurement:
             # Ten rows at a time; they are no executions of a prepared statement.
             load["create_every"] = str(round(int(load.pop("insert_every")) * self._rows_page / 10))
         policy = [f"pct={self._pct}", f"time={self._time}"]
+        # Of a server with the patch old_blocks_turnover, see docs/design/lru_policy.md.
         turnover = [e for e in self._extra if e.startswith("innodb_old_blocks_turnover=")]
         policy += [f"turn={e.partition('=')[2]}" for e in turnover]
         # As the page cleaner and the LRU flusher do it, see buf0lrupolicy.h.
