@@ -131,13 +131,37 @@ harness = cd bench && ../$(VENV)/bin/python -m harness
 
 bench: $(VENV)/complete ## Measure servers side by side (SCENARIO= SERVERS= QUICK=1 ..., bench/README.md)
 	@$(harness) run --servers $(SERVERS) $(if $(SCENARIO),--scenarios $(SCENARIO)) \
-	  $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) \
+	  $(if $(filter-out file,$(origin ROUNDS)),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) \
 	  $(if $(VARIANT),--variant $(VARIANT)) $(if $(QUICK),--quick) $(if $(KEEP),--keep-data) \
 	  $(if $(WIDTH),--width $(WIDTH)) $(if $(filter-out file,$(origin MINUTES)),--minutes $(MINUTES)) \
 	  $(if $(RUN),--run $(RUN)) $(if $(RESUME),--resume)
 
 bench-report: $(VENV)/complete ## Draw the report of a run again (RUN=, the newest without)
 	@$(harness) report $(if $(RUN),--run $(RUN))
+
+# An option for each of these variables that is given: DATA_BY_POOL=6 is --data-by-pool='6'.
+given = $(foreach name,$(1),$(if $(filter command environment,$(origin $(name))),--$(shell \
+  tr A-Z_ a-z- <<<$(name))='$($(name))')) $(if $(HELP),--help)
+tool = PYTHONPATH=bench $(VENV)/bin/python -m tools.$(1)
+
+.PHONY: bench-cpu-profile bench-instructions bench-lru-cost bench-page-io-mutex bench-walkthrough bench-whatif
+bench-cpu-profile: $(VENV)/complete ## Where the processor time of a statement goes, server by server (bench/tools/README.md; HELP=1: options)
+	@$(call tool,cpu_profile) $(call given,SERVERS WITH_STACKS LOAD CLIENTS POOL DATA_BY_POOL ROUNDS SETTLE SECONDS CSV)
+
+bench-instructions: ## Instructions of a statement, stock beside ours (HELP=1: options)
+	@bench/tools/instructions.sh $(call given,ROUNDS LOAD STATEMENTS ROWS POOL OPTIONS)
+
+bench-lru-cost: $(VENV)/complete ## What lru_stats.so costs (HELP=1: options)
+	@$(call tool,lru_cost) $(call given,CASES ROUNDS SETTLE SECONDS CLIENTS TABLE CSV) $(if $(PERF),--perf)
+
+bench-page-io-mutex: ## How often page I/O takes the mutex of the tablespace cache (HELP=1: options)
+	@bench/tools/page_io_mutex.sh $(call given,SERVERS SECONDS ROUNDS CLIENTS POOL TABLES FLUSH LINES)
+
+bench-walkthrough: ## The load of the observatory's walk-through, and its output (HELP=1: what it does)
+	@bench/tools/walkthrough.sh $(call given,)
+
+bench-whatif: $(VENV)/complete ## Predictions of INNODB_LRU_WHATIF against restarts (HELP=1: options)
+	@$(call tool,whatif) $(call given,SERVER POOL TABLE SECONDS PATIENCE CLIENTS RATE CASES OLD_BLOCKS_TIME SIZES TIMES CSV)
 
 .PHONY: pictures
 pictures: $(VENV)/complete ## Draw the pictures of the documents from the committed results

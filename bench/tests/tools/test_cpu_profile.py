@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-import cpu_profile
+from tools import cpu_profile
 
 
 def test_the_innermost_function_that_is_known_decides() -> None:

@@ -1,35 +1,37 @@
 # Copyright (c) 2026, Sluice contributors.
 # GPLv2, see LICENSE.
-"""Predictions of INNODB_LRU_WHATIF against reality.
+"""Predictions of INNODB_LRU_WHATIF, compared with servers that have the predicted settings.
 
     make release
-    cd bench && ../build/bench/venv/bin/python lru_whatif_validate.py --seconds 30
+    make bench-whatif SECONDS=30
 
-For each load, the server is started with the settings A. When it is warm, and there is evidence
-for every settings B that is asked for (or patience has ended), the predictions are read. Then
-the server is started with each B on the same data directory, warmed by the same load, and its
-hit rate is measured over so many seconds. A itself is the first B: is what it says about the
-present true?
+For each load, the server is started with the settings A. When it is warm, and there is evidence for
+every settings B that is asked for (or PATIENCE has ended), the predictions are read. Then the server
+is started with each B on the same data directory, warmed by the same load, and its hit rate is
+measured for SECONDS. A itself is the first B: is what it says about the present true?
 
     hit rate = 1 - pages read / page gets
 
-from INFORMATION_SCHEMA.INNODB_BUFFER_POOL_STATS: every page read from disk counts, read-ahead
+This is from INFORMATION_SCHEMA.INNODB_BUFFER_POOL_STATS. Every page read from disk counts, read-ahead
 too, as in the prediction.
 
-Loads, all of them reads: point selects that are `uniform`, `zipfian` or `pareto`; `mixed`, zipfian
-ones with a scan through another table in between, in a fixed ratio, so that it does not depend on
-the speed of either; `rescan`, one and a half times the pool scanned over and over.
+Loads (CASES), all of them reads:
 
-"Warm" is a condition, no length of time: the pool has no free pages but those that InnoDB keeps,
+    uniform, zipfian, pareto   point selects
+    mixed                      zipfian ones with a scan through another table in between, in a fixed
+                               ratio, so that it does not depend on the speed of either
+    rescan                     one and a half times the pool scanned over and over
+
+"Warm" is a condition, not a length of time. The pool has no free pages but those that InnoDB keeps,
 or nothing is read any more; and the hit rate is steady over three spans. What was not warm when
-patience ended is measured nonetheless, and its row says so. All cases are printed, misses first
-of all, and written as CSV below the data directory or where --csv says.
+PATIENCE ended is measured nonetheless, and its row says so. All cases are printed, the worst misses
+first, and written as CSV.
 
-What this cannot show: innodb_old_blocks_time counts real time, and with more hits the same load
-goes faster, so its accesses are closer together than they were in A. --rate holds the speed.
+What this cannot show: innodb_old_blocks_time counts real time. With more hits the same load goes
+faster, so its accesses are closer together than they were in A. RATE holds the speed.
 
-The data directory is kept and used again; a run takes about
-loads * 6 * (warming up + SECONDS), with the defaults some 40 minutes.
+The data directory is kept and used again. A run takes about loads * 6 * (warming up + SECONDS), with
+the defaults some 40 minutes.
 """
 
 from __future__ import annotations
@@ -46,10 +48,11 @@ from typing import Any
 
 import pandas as pd
 
-from harness import places, script, server_definition, settings, sysbench
+from harness import places, settings, sysbench
 from harness.errors import BenchError
 from harness.server import Server
 from harness.settings import Value, size_in_bytes
+from tools import tool
 
 _PAGE = 16384
 _ROW_BYTES = 220  #: of a row of sysbench's table on disk, without its secondary index
@@ -180,7 +183,9 @@ def _mixed(data: Data) -> sysbench.Load:
 def _rescan(data: Data) -> sysbench.Load:
     rows = round(data.rows * 1.5 * data.pool / data.bytes)
     if rows > data.rows:
-        raise BenchError("rescan needs tables of 1.5 times the pool: see --table")
+        raise BenchError(
+            "rescan needs tables of 1.5 times the pool: a larger TABLE, or a smaller POOL"
+        )
     return _scripted(data, "--scan_table=sbtest1", f"--scan_rows={rows}", f"--chunk={_CHUNK}")
 
 
@@ -196,7 +201,7 @@ _LOADS: dict[str, Callable[[Data], sysbench.Load]] = {
 class Validation:
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
-        self._definition = server_definition.load(options.server)
+        self._definition = tool.server(options.server)
         self._common = settings.load(places.SETTINGS, quick=True)
         self._home = options.data_dir / self._definition.name
         self._script = options.data_dir / "scan.lua"
@@ -453,39 +458,42 @@ def _say(text: str) -> None:
     print(text, flush=True)
 
 
-def _list(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
-    return lambda text: [kind(word) for word in text.split(",") if word]
+def _factors(text: str) -> list[float]:
+    factors = [tool.seconds(word) for word in tool.words(text)]
+    if 0 in factors:
+        raise argparse.ArgumentTypeError("a pool of size 0 is none")
+    return factors
 
 
-def _load_name(text: str) -> str:
-    if text not in _LOADS:
-        raise argparse.ArgumentTypeError(f"no load {text!r}; known: {', '.join(_LOADS)}")
-    return text
+def _milliseconds(text: str) -> int:
+    return 0 if text == "0" else tool.count(text)
+
+
+def _times(text: str) -> list[int]:
+    return [_milliseconds(word) for word in tool.words(text)]
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description="Predictions of INNODB_LRU_WHATIF against a server with these settings."
-    )
+    parser = tool.parser("bench-whatif", __doc__)
     add = parser.add_argument
     add("--server", default="sluice", help="a file of servers/, or the path of one")
-    add("--pool", default="64M", help="buffer pool of A")
-    add("--table", default="256M", help="size of each of the two tables")
-    add("--seconds", type=float, default=30, help="length of a measurement")
-    add("--patience", type=float, default=300, help="seconds to wait for warmth, and for evidence")
-    add("--clients", type=int, default=4, help="threads of sysbench")
-    add("--rate", type=int, default=0, help="events a second; 0: as many as there can be")
-    add("--cases", type=_list(_load_name), default=list(_LOADS), help=",".join(_LOADS))
-    add("--old-blocks-time", type=int, default=1000, help="of A, in milliseconds")
-    add("--sizes", type=_list(float), default=[0.25, 0.5, 2.0, 4.0], help="pools of B by that of A")
-    add("--times", type=_list(int), default=[0, 1000], help="innodb_old_blocks_time of B")
+    add("--pool", type=tool.size, default="64M", help="buffer pool of A")
+    add("--table", type=tool.size, default="256M", help="size of each of the two tables")
+    add("--seconds", type=tool.seconds, default=30, help="length of a measurement")
+    add("--patience", type=tool.seconds, default=300, help="seconds to wait for warmth, evidence")
+    add("--clients", type=tool.count, default=4, help="threads of sysbench")
+    add("--rate", type=tool.count, help="events a second; without, as many as there can be")
+    add("--cases", type=tool.some_of(_LOADS), default=" ".join(_LOADS), help="loads")
+    add("--old-blocks-time", type=_milliseconds, default=1000, help="of A, in milliseconds")
+    add("--sizes", type=_factors, default="0.25 0.5 2 4", help="pools of B by that of A")
+    add("--times", type=_times, default="0 1000", help="innodb_old_blocks_time of B")
     add("--data-dir", type=Path, default=places.DATA / "lru-whatif", help="kept between runs")
     add("--csv", type=Path, help="default: results-<time>.csv in the data directory")
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    return script.run("lru_whatif_validate", _parser().parse_args(arguments), Validation, summary)
+    return tool.run("bench-whatif", _parser().parse_args(arguments), Validation, summary)
 
 
 if __name__ == "__main__":

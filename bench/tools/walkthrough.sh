@@ -1,13 +1,22 @@
 #!/usr/bin/env bash
-# The load behind the walk-through of docs/design/lru_observatory.md, and its output:
-# point selects on a table that fits into the pool, and a report that goes through
-# three smaller ones, each of them several times. The report's pages are touched
-# again later than innodb_old_blocks_time, are made young, and push the table out.
+# The load of the walk-through in docs/design/lru_observatory.md, and its output.
 #
-#   lru_walkthrough.sh          needs make release and sysbench; six
-#                               minutes, 400 MB below BENCH_WORK (build/bench)
+#   make release
+#   make bench-walkthrough
+#
+# Clients select rows of a table that fits into the pool. Then a report goes through three
+# smaller tables, each of them several times. The report touches its pages again later than
+# innodb_old_blocks_time, so they are made young, and push the clients' table out.
+#
+# Needs sysbench. Takes six minutes, and 400 MB below BENCH_WORK (build/bench). It has no
+# options.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+# shellcheck source=bench/tools/common.sh
+source bench/tools/common.sh
+parse "" "$@"
+programs sysbench=sysbench
+built release
 root=$PWD
 objects=$root/build/release/obj
 binaries=$objects/runtime_output_directory
@@ -26,11 +35,6 @@ finish() {
   rm -rf -- "$home" "$socket"
 }
 trap finish EXIT
-
-command -v sysbench >/dev/null || {
-  echo "lru_walkthrough: sysbench is missing: apt-get install sysbench" >&2
-  exit 1
-}
 
 client() { "$binaries/mysql" --no-defaults --socket="$socket" --user=root "$@"; }
 value() { client --batch --skip-column-names --execute="$1"; }

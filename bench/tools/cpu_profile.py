@@ -3,18 +3,24 @@
 """Where the processor time of a statement goes, server by server.
 
     make release stock
-    cd bench && ../build/bench/venv/bin/python cpu_profile.py --clients 16
+    make bench-cpu-profile CLIENTS=16
 
-Each server runs alone under the same load (updates or point selects by key, uniform, data several
-times the pool); they take turns, and a round has each of them once. Printed are medians over the
-rounds: statements a second, the server's processor time for one of them (utime and stime of its
-process), its context switches for one, and how idle the machine was. Then the same processor time
-by what it was spent for, from samples of all stacks (perf, cpu-clock): the innermost function of a
-sample that is in the table below decides. That needs a server with symbols and frame pointers,
-which ours and stock have; of Debian's MariaDB only the first part is shown.
+Each server runs alone under the same load: updates or point selects by key, uniform, with data
+several times the pool. The servers take turns; a round has each of them once. The output has the
+medians over the rounds:
 
-Needs sysbench and perf (Debian's package linux-perf). Fills a table for each server first, which is
-kept; then takes rounds * servers * (SETTLE + SECONDS).
+    per_second           statements a second
+    user_us, system_us   the server's processor time for one of them
+    switches             context switches of the server for one of them
+    idle_pct             how idle the machine was
+
+Below that is the same processor time by what it was spent for, from samples of all stacks (perf,
+cpu-clock). The innermost function of a sample that is in a table of this tool decides. That needs a
+server with symbols and frame pointers (WITH_STACKS). Ours and stock have them; Debian's MariaDB
+does not, so only its first part is shown.
+
+Needs sysbench and perf (Debian's package linux-perf). First it fills a table for each server, which
+is kept. Then it takes rounds * servers * (SETTLE + SECONDS).
 """
 
 from __future__ import annotations
@@ -31,10 +37,11 @@ from typing import Any
 
 import pandas as pd
 
-from harness import peers, perf, places, script, server_definition, settings, sysbench
+from harness import perf, places, settings, sysbench
 from harness.errors import BenchError
 from harness.server import Server
 from harness.settings import size_in_bytes
+from tools import tool
 
 _ROW_BYTES = 230  #: of a row of sysbench's table on disk, with its secondary index
 _SCRIPTS = {"update": "oltp_update_non_index", "select": "oltp_point_select"}
@@ -64,9 +71,8 @@ class Profile:
         self._load = sysbench.Load(_SCRIPTS[options.load], 1, self._rows)
         self._servers: list[Server] = []
         for name in options.servers:
-            definition = server_definition.load(name)
-            peers.provide(definition, places.PEERS)
-            home = options.data_dir / name
+            definition = tool.server(name)
+            home = options.data_dir / definition.name
             self._servers.append(Server(definition, home, self._common))
         self.rows: list[dict[str, Any]] = []  #: what is measured so far
 
@@ -178,24 +184,18 @@ def _say(text: str) -> None:
     print(text, flush=True)
 
 
-def _names(text: str) -> list[str]:
-    return [name for name in text.split(",") if name]
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description="Where the processor time of a statement goes, server by server."
-    )
+    parser = tool.parser("bench-cpu-profile", __doc__)
     add = parser.add_argument
-    add("--servers", type=_names, default=["stock", "sluice", "mariadb"], help="files of servers/")
-    add("--with-stacks", type=_names, default=["stock", "sluice"], help="those with symbols")
-    add("--load", choices=list(_SCRIPTS), default="update")
-    add("--clients", type=int, default=16, help="threads of sysbench")
-    add("--pool", default="256M", help="buffer pool")
-    add("--data-by-pool", type=int, default=6, help="data by pool")
-    add("--rounds", type=int, default=5)
-    add("--settle", type=float, default=8, help="seconds before each measurement")
-    add("--seconds", type=float, default=8, help="length of each")
+    add("--servers", type=tool.words, default="stock sluice mariadb", help="files of servers/")
+    add("--with-stacks", type=tool.words, default="stock sluice", help="those with symbols")
+    add("--load", choices=list(_SCRIPTS), default="update", help="what the clients do")
+    add("--clients", type=tool.count, default=16, help="threads of sysbench")
+    add("--pool", type=tool.size, default="256M", help="buffer pool")
+    add("--data-by-pool", type=tool.count, default=6, help="size of the data, in pools")
+    add("--rounds", type=tool.count, default=5, help="measurements of each server")
+    add("--settle", type=tool.seconds, default=8, help="seconds before each measurement")
+    add("--seconds", type=tool.seconds, default=8, help="length of each")
     add("--data-dir", type=Path, default=places.DATA / "cpu-profile", help="kept between runs")
     add("--csv", type=Path, help="default: results-<time>.csv in the data directory")
     return parser
@@ -203,7 +203,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    return script.run("cpu_profile", options, Profile, summary)
+    return tool.run("bench-cpu-profile", options, Profile, summary)
 
 
 if __name__ == "__main__":

@@ -1,28 +1,26 @@
 # Copyright (c) 2026, Sluice contributors.
 # GPLv2, see LICENSE.
-"""The summary of lru_stats_cost.py, without a server."""
+"""The summary of lru_cost.py, without a server."""
 
 from __future__ import annotations
-
-import argparse
 
 import pandas as pd
 import pytest
 
-import lru_stats_cost
 from harness.errors import BenchError
+from tools import lru_cost
 
 
 def test_the_interval_holds_the_median_and_gets_narrower() -> None:
     few = [0.97, 0.99, 1.0, 1.01, 1.03]
-    low, high = lru_stats_cost.interval(few)
+    low, high = lru_cost.interval(few)
     assert 0.97 <= low < 1.0 < high <= 1.03
-    narrow_low, narrow_high = lru_stats_cost.interval(few * 8)
+    narrow_low, narrow_high = lru_cost.interval(few * 8)
     assert narrow_high - narrow_low < high - low
 
 
 def test_one_round_has_no_interval() -> None:
-    assert lru_stats_cost.interval([0.99]) == (0.99, 0.99)
+    assert lru_cost.interval([0.99]) == (0.99, 0.99)
 
 
 def test_the_summary_tells_loads_and_figures_apart() -> None:
@@ -34,18 +32,13 @@ def test_the_summary_tells_loads_and_figures_apart() -> None:
             "sampling_rate": [0.25, 0.25, 1.0],
         }
     )
-    lines = lru_stats_cost.summary(frame).splitlines()
+    lines = lru_cost.summary(frame).splitlines()
     assert [line.split()[:3] for line in lines if line.startswith(("cached", "io"))] == [
         ["cached-select", "throughput", "1.0000"],
         ["cached-select", "cpu", "1.0200"],
         ["io-update", "throughput", "0.5000"],
         ["io-update", "cpu", "2.0000"],
     ]
-
-
-def test_an_unknown_load_is_named() -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="'nonsense'.*cached-select"):
-        lru_stats_cost._case_names("nonsense")
 
 
 def test_a_sample_is_ours_wherever_our_function_is_in_its_stack() -> None:
@@ -55,9 +48,9 @@ def test_a_sample_is_ours_wherever_our_function_is_in_its_stack() -> None:
         ["btr_cur_search_to_nth_level"],
         ["buf_lru_flusher_get_low"],
     ]
-    assert lru_stats_cost.share_of_samples(samples) == 50
+    assert lru_cost.share_of_samples(samples) == 50
 
 
 def test_no_samples_are_no_figure() -> None:
     with pytest.raises(BenchError, match="no samples"):
-        lru_stats_cost.share_of_samples([])
+        lru_cost.share_of_samples([])

@@ -3,33 +3,37 @@
 """What the library lru_stats.so costs: one server under one load, with it and without it in turn.
 
     make release
-    cd bench && ../build/bench/venv/bin/python lru_stats_cost.py --rounds 12
+    make bench-lru-cost ROUNDS=12
 
-The plugins are installed and uninstalled beside the load, so both halves of a round have the same
-process, the same memory and the same pool, and are seconds apart: what a machine does to one it
-does to the other as well. Each half settles first, as the library starts with as many pages as it
-may follow and finds its rate in the first seconds; then it is measured. Every other round begins
-with the other half.
+The plugins are installed and uninstalled beside the load. So both halves of a round have the same
+process, the same memory and the same pool, and are seconds apart: what the machine does to one half
+it does to the other as well. Each half settles before it is measured, as the library starts with as
+many pages as it may follow and finds its rate in the first seconds. Every other round begins with
+the other half.
 
 Figures of a round, each with the library by without:
 
     throughput   statements a second
-    cpu          processor time of the server's process for a statement: unlike throughput, time
-                 that others took from this machine is not in it
+    cpu          processor time of the server's process for a statement; unlike throughput, it does
+                 not contain the time that other processes took from this machine
 
-With `--perf` (Debian's package linux-perf) both halves are sampled while they are measured, and it
-is said which share of the server's processor time was spent in the code of the library, of its
-thread and of the hooks that feed it:
+With PERF=1 (Debian's package linux-perf) both halves are sampled while they are measured. Then the
+output has the share of the server's processor time that was spent in the library, in its thread and
+in the hooks that feed it:
 
     share        with the library, in percent
-    share_idle   the same without it: hooks that count always, or test that there is nothing to do
+    share_idle   the same without it: hooks that always count, or test that there is nothing to do
 
-What the library makes other code lose, in caches for example, is in none of these samples; what a
-noisy machine does between two halves is not, either.
+These samples contain neither what the library makes other code lose, in caches for example, nor
+what a noisy machine does between two halves.
 
-Loads: `cached-select`, point selects with all data in the pool; `io-select` and `io-update`, data
-of eight times the pool. Printed are the median and an interval for it, which nine in ten repetitions
-should share (bootstrap); the CSV has all rounds, and the rate at which the library sampled.
+Loads (CASES):
+
+    cached-select          point selects with all data in the pool
+    io-select, io-update   data of eight times the pool
+
+The output has the median, and the interval that nine in ten repetitions should share (bootstrap).
+The CSV has all rounds, and the rate at which the library sampled.
 
 Takes loads * rounds * 2 * (SETTLE + SECONDS) and a minute for each load: 20 minutes by default.
 """
@@ -48,10 +52,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness import perf, places, script, server_definition, settings, sysbench
+from harness import perf, places, settings, sysbench
 from harness.errors import BenchError
 from harness.server import Server
 from harness.settings import Value, size_in_bytes
+from tools import tool
 
 _ROW_BYTES = 230  #: of a row of sysbench's table on disk, with its secondary index
 _FOREVER = 86400  #: seconds a load is told to run; it is killed when all is measured
@@ -94,7 +99,7 @@ class Cost:
         self._options = options
         self._common = settings.load(places.SETTINGS, quick=True)
         # Without the library from the start: it is installed by statements.
-        self._definition = server_definition.load("sluice-plain")
+        self._definition = tool.server("sluice-plain")
         home = options.data_dir / self._definition.name
         self._server = Server(self._definition, home, self._common)
         self._bytes = size_in_bytes(options.table)
@@ -265,33 +270,23 @@ def _say(text: str) -> None:
     print(text, flush=True)
 
 
-def _case_names(text: str) -> list[str]:
-    names = [name for name in text.split(",") if name]
-    for name in names:
-        if name not in _CASES:
-            raise argparse.ArgumentTypeError(f"no load {name!r}; known: {', '.join(_CASES)}")
-    return names
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description="What the library lru_stats.so costs: with it and without it in turn."
-    )
+    parser = tool.parser("bench-lru-cost", __doc__)
     add = parser.add_argument
-    add("--cases", type=_case_names, default=list(_CASES), help=",".join(_CASES))
-    add("--rounds", type=int, default=12, help="of each load")
-    add("--settle", type=float, default=6, help="seconds after each change")
-    add("--seconds", type=float, default=6, help="seconds that are measured then")
-    add("--clients", type=int, default=16, help="threads of sysbench")
-    add("--perf", action="store_true", help="which share of processor time is the library's")
-    add("--table", default="512M", help="size of the data")
+    add("--cases", type=tool.some_of(_CASES), default=" ".join(_CASES), help="loads")
+    add("--rounds", type=tool.count, default=12, help="of each load")
+    add("--settle", type=tool.seconds, default=6, help="seconds after each change")
+    add("--seconds", type=tool.seconds, default=6, help="seconds that are measured then")
+    add("--clients", type=tool.count, default=16, help="threads of sysbench")
+    add("--perf", action="store_true", help="the library's share of processor time, too")
+    add("--table", type=tool.size, default="512M", help="size of the data")
     add("--data-dir", type=Path, default=places.DATA / "lru-stats-cost", help="kept between runs")
     add("--csv", type=Path, help="default: results-<time>.csv in the data directory")
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    return script.run("lru_stats_cost", _parser().parse_args(arguments), Cost, summary)
+    return tool.run("bench-lru-cost", _parser().parse_args(arguments), Cost, summary)
 
 
 if __name__ == "__main__":

@@ -1,25 +1,34 @@
 #!/usr/bin/env bash
-# Counts the instructions of a statement, stock beside ours: what the hot path
-# pays for our patches. Callgrind counts inside dispatch_command() only, so no
-# background thread and no clock is in it.
+# Instructions of a statement, stock beside ours: what the hot path pays for our patches.
+# Callgrind counts inside dispatch_command() only. So neither a background thread nor a
+# clock is in the figures.
 #
-#   statement_instructions.sh [ROUNDS]     needs make stock, make release,
-#                                          valgrind and sysbench
+#   make stock release
+#   make bench-instructions ROUNDS=5
 #
-# LOAD is a test of sysbench (oltp_point_select); of those with transactions, a
-# figure is a transaction's. STATEMENTS (5000): how many a figure is the mean of.
-# OPTIONS are more options of our server, such as
-# --plugin-load-add=lru_stats.so for the observatory at its defaults.
-# ROWS (10000) of the table and POOL (64M): with data larger than the pool, most
-# statements read a page, and what they pay for that is counted, too.
+#   ROUNDS       measurements of each server, alternating (5)
+#   LOAD         a test of sysbench (oltp_point_select); of one with transactions, a figure
+#                is that of a transaction
+#   STATEMENTS   how many a figure is the mean of (5000)
+#   ROWS, POOL   rows of the table (10000), size of the buffer pool (64M); with data larger
+#                than the pool most statements read a page, and that is counted, too
+#   OPTIONS      more options of our server, such as --plugin-load-add=lru_stats.so for the
+#                observatory at its defaults
 #
-# Prints instructions and pages read a statement for each round, alternating, and
-# the ratio of the medians with its range. Takes about two minutes a round.
+# The output has instructions and pages read per statement for each round, and the ratio of
+# the medians with its range. Needs valgrind and sysbench. Takes about two minutes a round.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+# shellcheck source=bench/tools/common.sh
+source bench/tools/common.sh
+rounds=5 load=oltp_point_select statements=5000 rows=10000 pool=64M options=
+parse "rounds load statements rows pool options" "$@"
+counts rounds statements rows
+mebibytes pool >/dev/null
+[[ $load =~ ^[a-z_]+$ ]] || wrong "load is '$load', not the name of a test of sysbench"
+programs valgrind=valgrind callgrind_control=valgrind sysbench=sysbench
+built stock release
 root=$PWD
-rounds=${1:-5}
-load=${LOAD:-oltp_point_select} rows=${ROWS:-10000} pool=${POOL:-64M} statements=${STATEMENTS:-5000}
 home=$(mktemp -d)
 server_pid=
 finish() {
@@ -27,13 +36,6 @@ finish() {
   rm -rf -- "$home"
 }
 trap finish EXIT
-
-for tool in valgrind callgrind_control sysbench; do
-  command -v "$tool" >/dev/null || {
-    echo "statement_instructions: $tool is missing: apt-get install valgrind sysbench" >&2
-    exit 1
-  }
-done
 
 bench() {
   sysbench --mysql-socket="$home/sock" --mysql-user=root --mysql-db=sbtest --db-ps-mode=disable \
@@ -46,15 +48,15 @@ start() {
   local preset=$1
   shift
   local objects=$root/build/$preset/obj
-  local -a options=()
-  [ "$preset" = stock ] || read -ra options <<<"${OPTIONS:-}"
+  local -a more=()
+  [ "$preset" = stock ] || read -ra more <<<"$options"
   "$@" "$objects/runtime_output_directory/mysqld" --no-defaults --basedir="$objects" \
     --plugin-dir="$objects/plugin_output_directory" \
     --lc-messages-dir="$objects/share" --datadir="$home/$preset" --user="$(id -un)" \
     --socket="$home/sock" --skip-networking --disable-log-bin --performance-schema=OFF \
     --innodb-buffer-pool-size="$pool" --innodb-buffer-pool-load-at-startup=OFF \
     --innodb-buffer-pool-dump-at-shutdown=OFF --innodb-stats-persistent=OFF --log-error="$home/$preset.log" \
-    "${options[@]}" \
+    "${more[@]}" \
     >>"$home/$preset.out" 2>&1 &
   server_pid=$!
   until "$root/build/release/obj/runtime_output_directory/mysql" --no-defaults \
