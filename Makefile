@@ -69,7 +69,7 @@ upstream-tests-table: ## Compare what was run: test, stock, ours, why they diffe
 stress-gate: ## Stress the lock-free parts of page I/O alone, under TSAN and ASAN (SECONDS=60 each)
 	@superbuild/stress/gate.sh $(SECONDS)
 
-.PHONY: bench bench-report bench-test superbuild-test
+.PHONY: bench bench-report bench-keep bench-test superbuild-test
 VENV = build/bench/venv
 $(VENV)/complete: bench/requirements.txt
 	@superbuild/venv.sh $(VENV) $<
@@ -136,8 +136,11 @@ bench: $(VENV)/complete ## Measure servers side by side (SCENARIO= SERVERS= QUIC
 	  $(if $(WIDTH),--width $(WIDTH)) $(if $(filter-out file,$(origin MINUTES)),--minutes $(MINUTES)) \
 	  $(if $(RUN),--run $(RUN)) $(if $(RESUME),--resume)
 
-bench-report: $(VENV)/complete ## Draw the report of a run again (RUN=, the newest without)
+bench-report: $(VENV)/complete ## Draw the report of a run again (RUN=name, or docs/results/name; the newest without)
 	@$(harness) report $(if $(RUN),--run $(RUN))
+
+bench-keep: $(VENV)/complete ## Put into docs/results what is committed of a run (RUN=name)
+	@$(harness) keep --run $(RUN)
 
 # An option for each of these variables that is given: DATA_BY_POOL=6 is --data-by-pool='6'.
 given = $(foreach name,$(1),$(if $(filter command environment,$(origin $(name))),--$(shell \
