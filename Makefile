@@ -26,7 +26,7 @@ build = cmake --preset $(1) >/dev/null && cmake --build --preset $(1)
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | column -t -s $$'\t'
 
-.PHONY: run stop
+.PHONY: run run-counters stop
 run: PRESET = release
 run: ## Build, start a server, run a load and show pages moving through the LRU
 	@superbuild/plan.sh run $(PRESET)
@@ -34,6 +34,9 @@ run: ## Build, start a server, run a load and show pages moving through the LRU
 	@superbuild/as-user.sh --check
 	@$(call build,$(PRESET))
 	@PRESET=$(PRESET) demo/run.sh
+
+run-counters: ## Every LRU counter before and after the load of the last make run
+	@demo/run.sh --all
 
 stop: ## Stop the server that make run left running
 	@demo/stop.sh
@@ -280,7 +283,7 @@ lint: upstream $(VENV)/complete ## ShellCheck, formatting and the patch series
 	@superbuild/format.sh --check
 	@git ls-files '*.sh' .ci/run | xargs shellcheck -x
 	@cd bench && for how in 'check' 'format --check'; do \
-	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{profile,stress,powercut,tests,mutations.py,results.py,upstream_tests.py} ../packaging || exit; done
+	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{profile,stress,powercut,tests,mutations.py,results.py,upstream_tests.py} ../packaging ../demo || exit; done
 	@$(PATCHES) check $(TREES)
 
 clean: ## Remove all that was built (downloads and ccache stay)
