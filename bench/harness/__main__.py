@@ -226,8 +226,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--quick", action="store_true", help="small and short: does it work?")
     run.add_argument("--keep-data", action="store_true", help="do not remove data directories")
     which = run.add_mutually_exclusive_group()
-    which.add_argument("--run", help="the run's name; one that is there goes on")
-    which.add_argument("--resume", action="store_true", help="go on with the newest run")
+    which.add_argument("--run", help="the run's name; one that exists is continued")
+    which.add_argument("--resume", action="store_true", help="continue the newest run")
     report = commands.add_parser("report", help="draw the report of a run again")
     report.set_defaults(command=_redraw)
     report.add_argument(
