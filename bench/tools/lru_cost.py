@@ -49,10 +49,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from harness import perf, places, settings, sysbench
+from harness import intervals, perf, places, settings, sysbench
 from harness.errors import BenchError
 from harness.server import Server
 from harness.settings import Value, size_in_bytes
@@ -235,14 +234,6 @@ def _line(row: dict[str, Any]) -> str:
     )
 
 
-def interval(ratios: Sequence[float]) -> tuple[float, float]:
-    """Where nine in ten medians of as many rounds drawn from these lie."""
-    dice = np.random.default_rng(1)
-    drawn = dice.choice(np.asarray(ratios), size=(10000, len(ratios)))
-    low, high = np.percentile(np.median(drawn, axis=1), [5, 95])
-    return float(low), float(high)
-
-
 def summary(frame: pd.DataFrame) -> str:
     lines = [
         "",
@@ -251,7 +242,7 @@ def summary(frame: pd.DataFrame) -> str:
     for name, rounds in frame.groupby("load", sort=False):
         for figure in ("throughput", "cpu"):
             ratios = rounds[figure]
-            low, high = interval(ratios)
+            low, high = intervals.of_median(list(ratios), 0.9)
             lines.append(
                 f"{name:14} {figure:10} {ratios.median():.4f} [{low:.4f} - {high:.4f}]"
                 f" ({ratios.min():.3f} - {ratios.max():.3f}), {len(ratios)} rounds,"

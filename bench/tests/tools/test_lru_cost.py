@@ -11,18 +11,6 @@ from harness.errors import BenchError
 from tools import lru_cost
 
 
-def test_the_interval_holds_the_median_and_gets_narrower() -> None:
-    few = [0.97, 0.99, 1.0, 1.01, 1.03]
-    low, high = lru_cost.interval(few)
-    assert 0.97 <= low < 1.0 < high <= 1.03
-    narrow_low, narrow_high = lru_cost.interval(few * 8)
-    assert narrow_high - narrow_low < high - low
-
-
-def test_one_round_has_no_interval() -> None:
-    assert lru_cost.interval([0.99]) == (0.99, 0.99)
-
-
 def test_the_summary_tells_loads_and_figures_apart() -> None:
     frame = pd.DataFrame(
         {
