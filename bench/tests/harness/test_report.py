@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import revisions, run_directory
+from harness import __main__ as command_line
+from harness import places, revisions, run_directory
 from harness.report import write
 from harness.results import POINT
 from harness.run_directory import Remark, RunDirectory
@@ -138,3 +139,35 @@ def test_the_measured_revision(run: RunDirectory) -> None:
     assert revisions.measured(run.content) == {"a558d38b541d"}
     assert not revisions.is_in_history("0123456789ab")
     assert not revisions.is_in_history("a558d38b541d-dirty")
+
+
+def test_a_run_is_kept_if_its_revision_exists(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = run.path.parent
+    monkeypatch.setattr(places, "ROOT", root)
+    monkeypatch.setattr(places, "RESULTS", root)
+    monkeypatch.setattr(places, "KEPT", root / "docs" / "results")
+    keep = ["keep", "--run", "run"]
+
+    assert command_line.main(keep) == 1
+    assert "is a quick run" in capsys.readouterr().err
+    run.content["quick"] = False
+    run.note_server("sluice", {"comment": "Sluice Server (GPL), revision 0123456789ab"})
+    run.save()
+    assert command_line.main(keep) == 1
+    assert "0123456789ab was measured, which is not in the history" in capsys.readouterr().err
+    assert not (root / "docs").exists()
+
+    monkeypatch.setattr(revisions, "is_in_history", lambda revision: True)
+    assert command_line.main(keep) == 0
+    said = capsys.readouterr().out
+    assert "- Revision: `0123456789ab`" in said and "make bench RUN=run" in said
+    assert (root / "docs" / "results" / "run" / "csv" / "cached-select.csv").exists()
+    assert command_line.main(keep) == 1
+    assert "is there already" in capsys.readouterr().err
+
+    monkeypatch.setattr(places, "WORK", root / "work")
+    assert command_line.main(["report", "--run", "docs/results/run"]) == 0
+    assert (root / "work" / "drawn" / "run" / "plots").is_dir()
+    assert not (root / "docs" / "results" / "run" / "plots").exists()
