@@ -90,17 +90,12 @@ if [ "$have" -lt "$rows" ]; then
     fail "sysbench could not make the table, see $home/prepare.log"
 fi
 
-# Once a second: the LRU's counters, and those of the statements.
+# Once a second, the LRU's counters.
 sample() {
-  client --batch "$@" --execute="
-    SELECT UNIX_TIMESTAMP(NOW(6)) AS SECONDS, updates.n AS UPDATES, selects.n AS SELECTS, lru.*
-      FROM INFORMATION_SCHEMA.INNODB_LRU_STATS AS lru,
-           (SELECT VARIABLE_VALUE AS n FROM performance_schema.global_status
-             WHERE VARIABLE_NAME = 'Com_update') AS updates,
-           (SELECT VARIABLE_VALUE AS n FROM performance_schema.global_status
-             WHERE VARIABLE_NAME = 'Com_select') AS selects
-     ORDER BY POOL_ID"
+  client --batch "$@" --execute="SELECT UNIX_TIMESTAMP(NOW(6)) AS SECONDS, lru.*
+    FROM INFORMATION_SCHEMA.INNODB_LRU_STATS AS lru ORDER BY POOL_ID"
 }
+per_second() { sed -nE 's/.*transactions:.*\(([0-9]+).* per sec.*/\1/p' "$1"; }
 
 echo "run: $seconds seconds of updates (2 threads) and point selects (2 threads)"
 sample >"$home/samples.tsv"
@@ -118,7 +113,8 @@ wait "$selects" || fail "the point selects failed, see $home/selects.log"
 [ ! -t 1 ] || printf '\r\033[K'
 sample --skip-column-names >>"$home/samples.tsv"
 
-echo
+printf '\n%s updates and %s point selects a second. What moved meanwhile:\n' \
+  "$(per_second "$home/updates.log")" "$(per_second "$home/selects.log")"
 demo/summary.py "$home/samples.tsv"
 cat <<MESSAGE
 

@@ -5,7 +5,7 @@
     summary.py FILE --all    every counter, before and after
 
 FILE has samples of INNODB_LRU_STATS as the client's --batch prints them: one line a buffer pool
-instance and sample. SECONDS, UPDATES and SELECTS stand before the columns of the table.
+instance and sample, with SECONDS before the columns of the table.
 """
 
 import argparse
@@ -28,7 +28,7 @@ class Samples:
         self.instances = {}  # of each, the rows of all samples
         self.columns = []
         for row in csv.DictReader(lines, delimiter="\t"):
-            self.columns = [name for name in row if name not in ("SECONDS", "UPDATES", "SELECTS")]
+            self.columns = [name for name in row if name != "SECONDS"]
             self.instances.setdefault(row["POOL_ID"], []).append(row)
         rows = next(iter(self.instances.values()), [])
         if len(rows) < 2:
@@ -38,13 +38,9 @@ class Samples:
 
     def values(self, *names):
         """Sums of these figures, sample by sample."""
-        every = ("UPDATES", "SELECTS")  # are the server's, in the row of each instance
-        instances = list(self.instances.values())
+        instances = self.instances.values()
         return [
-            sum(
-                int(at[0][name]) if name in every else sum(int(row[name]) for row in at)
-                for name in names
-            )
+            sum(int(row[name]) for row in at for name in names)
             for at in zip(*instances, strict=False)
         ]
 
@@ -123,12 +119,6 @@ def five_lines(samples):
         )
 
 
-def summary(samples):
-    updates, selects = (samples.growth(name) / samples.seconds for name in ("UPDATES", "SELECTS"))
-    yield f"{number(updates)} updates and {number(selects)} point selects a second. What moved meanwhile:"
-    yield from five_lines(samples)
-
-
 def table(samples):
     for pool, rows in samples.instances.items():
         before, after = rows[0], rows[-1]
@@ -159,7 +149,7 @@ def main():
         sys.exit(f"run: error: {options.file} is not there; 'make run' measures")
     except (KeyError, TypeError, ValueError) as error:
         sys.exit(f"run: error: {options.file} holds no samples that can be read ({error})")
-    print("\n".join(table(samples) if options.all else summary(samples)))
+    print("\n".join(table(samples) if options.all else five_lines(samples)))
 
 
 if __name__ == "__main__":
