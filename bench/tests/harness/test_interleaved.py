@@ -43,6 +43,16 @@ def test_the_interval_is_right_nineteen_times_in_twenty() -> None:
     assert 180 <= hit <= 200
 
 
+def test_one_value_is_its_own_interval() -> None:
+    assert intervals.of_median([0.99], 0.9) == (0.99, 0.99)
+
+
+def test_less_confidence_is_a_narrower_interval() -> None:
+    low, high = intervals.of_median(_noisy(1.1, 20), 0.9)
+    wide_low, wide_high = intervals.of_median(_noisy(1.1, 20), 0.99)
+    assert wide_low < low < high < wide_high
+
+
 def test_too_few_rounds_have_no_interval() -> None:
     found = intervals.ratio([1.5, 1.6])
     assert not found.excludes_one
