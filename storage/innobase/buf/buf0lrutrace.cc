@@ -231,8 +231,7 @@ uint32_t buf_lru_trace_drain(innodb_lru_event_t *events, uint32_t max,
   ++first;
 
 #ifdef UNIV_DEBUG
-  /* Who comes again has done what there is to be done with the events before.
-   */
+  /* Who comes again is done with the events before. */
   static bool took_all = false;
   const bool says = DBUG_EVALUATE_IF("lru_trace_says_taken", true, false);
   if (says && took_all) ib::info() << "lru_stats took all events";
