@@ -104,7 +104,7 @@ class Demonstration:
     def process(self):
         (found,) = [
             cwd.parent for cwd in Path("/proc").glob("[0-9]*/cwd")
-            if (cwd.parent / "comm").read_text() == "mysqld\n" and same(cwd, self.home / "data")
+            if same(cwd, self.home / "data") and (cwd.parent / "comm").read_text() == "mysqld\n"
         ]  # fmt: skip
         return found
 
