@@ -26,7 +26,7 @@ build = cmake --preset $(1) >/dev/null && cmake --build --preset $(1)
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | column -t -s $$'\t'
 
-.PHONY: run stop
+.PHONY: run run-counters stop
 run: PRESET = release
 run: ## Build, start a server, run a load and show pages moving through the LRU
 	@superbuild/plan.sh run $(PRESET)
@@ -34,6 +34,9 @@ run: ## Build, start a server, run a load and show pages moving through the LRU
 	@superbuild/as-user.sh --check
 	@$(call build,$(PRESET))
 	@PRESET=$(PRESET) demo/run.sh
+
+run-counters: ## Every LRU counter before and after the load of the last make run
+	@demo/run.sh --all
 
 stop: ## Stop the server that make run left running
 	@demo/stop.sh
@@ -53,9 +56,9 @@ test-long: ## Run the loops that are too long for make test (two to five minutes
 	@PRESET=$(PRESET) superbuild/test.sh --big-test binlog_purge_crash.binlog_purge_night lru_flusher.kill_night \
 	  lru_stats.index_stats_many
 
-test-mutations: ## Break each feature on purpose: does a test notice? (SUITE=name, MTR_PARALLEL=)
+test-mutations: ## Break each feature on purpose: does a test notice? (SUITE=name, AGAIN=1: also what was caught; goes on where it stopped)
 	@$(prepare_test)
-	@superbuild/mutations.py --preset $(PRESET) $(if $(SUITE),--suite $(SUITE))
+	@superbuild/mutations.py --preset $(PRESET) $(if $(SUITE),--suite $(SUITE)) $(if $(AGAIN),--again)
 
 .PHONY: upstream-tests upstream-tests-table
 upstream-tests: ## Run upstream's own suites (PRESET=debug|stock-debug SUITES= ON=1: all switches on, MINUTES=, AGAIN=1: what failed; goes on where it stopped)
@@ -69,7 +72,7 @@ upstream-tests-table: ## Compare what was run: test, stock, ours, why they diffe
 stress-gate: ## Stress the lock-free parts of page I/O alone, under TSAN and ASAN (SECONDS=60 each)
 	@superbuild/stress/gate.sh $(SECONDS)
 
-.PHONY: bench bench-report bench-test superbuild-test
+.PHONY: bench bench-report bench-keep bench-test superbuild-test
 VENV = build/bench/venv
 $(VENV)/complete: bench/requirements.txt
 	@superbuild/venv.sh $(VENV) $<
@@ -131,13 +134,40 @@ harness = cd bench && ../$(VENV)/bin/python -m harness
 
 bench: $(VENV)/complete ## Measure servers side by side (SCENARIO= SERVERS= QUICK=1 ..., bench/README.md)
 	@$(harness) run --servers $(SERVERS) $(if $(SCENARIO),--scenarios $(SCENARIO)) \
-	  $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) \
+	  $(if $(filter-out file,$(origin ROUNDS)),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) \
 	  $(if $(VARIANT),--variant $(VARIANT)) $(if $(QUICK),--quick) $(if $(KEEP),--keep-data) \
 	  $(if $(WIDTH),--width $(WIDTH)) $(if $(filter-out file,$(origin MINUTES)),--minutes $(MINUTES)) \
 	  $(if $(RUN),--run $(RUN)) $(if $(RESUME),--resume)
 
-bench-report: $(VENV)/complete ## Draw the report of a run again (RUN=, the newest without)
+bench-report: $(VENV)/complete ## Draw the report of a run again (RUN=name, or docs/results/name; the newest without)
 	@$(harness) report $(if $(RUN),--run $(RUN))
+
+bench-keep: $(VENV)/complete ## Put into docs/results what is committed of a run (RUN=name)
+	@$(harness) keep --run $(RUN)
+
+# An option for each of these variables that is given: DATA_BY_POOL=6 is --data-by-pool='6'.
+given = $(foreach name,$(1),$(if $(filter command environment,$(origin $(name))),--$(shell \
+  tr A-Z_ a-z- <<<$(name))='$($(name))')) $(if $(HELP),--help)
+tool = PYTHONPATH=bench $(VENV)/bin/python -m tools.$(1)
+
+.PHONY: bench-cpu-profile bench-instructions bench-lru-cost bench-page-io-mutex bench-walkthrough bench-whatif
+bench-cpu-profile: $(VENV)/complete ## Where the processor time of a statement goes, server by server (bench/tools/README.md; HELP=1: options)
+	@$(call tool,cpu_profile) $(call given,SERVERS WITH_STACKS LOAD CLIENTS POOL DATA_BY_POOL ROUNDS SETTLE SECONDS CSV)
+
+bench-instructions: ## Instructions of a statement, stock beside ours (HELP=1: options)
+	@bench/tools/instructions.sh $(call given,ROUNDS LOAD STATEMENTS ROWS POOL OPTIONS)
+
+bench-lru-cost: $(VENV)/complete ## What lru_stats.so costs (HELP=1: options)
+	@$(call tool,lru_cost) $(call given,CASES ROUNDS SETTLE SECONDS CLIENTS TABLE CSV) $(if $(PERF),--perf)
+
+bench-page-io-mutex: ## How often page I/O takes the mutex of the tablespace cache (HELP=1: options)
+	@bench/tools/page_io_mutex.sh $(call given,SERVERS SECONDS ROUNDS CLIENTS POOL TABLES FLUSH LINES)
+
+bench-walkthrough: ## The load of the observatory's walk-through, and its output (HELP=1: what it does)
+	@bench/tools/walkthrough.sh $(call given,)
+
+bench-whatif: $(VENV)/complete ## Predictions of INNODB_LRU_WHATIF against restarts (HELP=1: options)
+	@$(call tool,whatif) $(call given,SERVER POOL TABLE SECONDS PATIENCE CLIENTS RATE CASES OLD_BLOCKS_TIME SIZES TIMES CSV)
 
 .PHONY: pictures
 pictures: $(VENV)/complete ## Draw the pictures of the documents from the committed results
@@ -253,7 +283,7 @@ lint: upstream $(VENV)/complete ## ShellCheck, formatting and the patch series
 	@superbuild/format.sh --check
 	@git ls-files '*.sh' .ci/run | xargs shellcheck -x
 	@cd bench && for how in 'check' 'format --check'; do \
-	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{profile,stress,powercut,tests,mutations.py,results.py,upstream_tests.py} ../packaging || exit; done
+	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{profile,stress,powercut,tests,mutations.py,results.py,upstream_tests.py} ../packaging ../demo || exit; done
 	@$(PATCHES) check $(TREES)
 
 clean: ## Remove all that was built (downloads and ccache stay)

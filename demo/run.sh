@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# What `make run` does once the server is built: a data directory, a server that
-# listens on a socket only, a table several times the pool, half a minute of updates
-# and point selects, and what the LRU did meanwhile. Run again, it uses what is there.
-# The server never runs as root (superbuild/as-user.sh).
+# What `make run` does once the server is built. It makes a data directory, starts a server
+# that listens on a socket only, fills a table several times as large as the pool, runs half
+# a minute of updates and point selects, and shows what the LRU list did meanwhile. When it
+# runs again, it uses what is there. The server never runs as root (superbuild/as-user.sh).
 #
 # PRESET (default release), SECONDS_OF_LOAD (30), ROWS (1700000: six times the pool)
+# run.sh --all: every counter of the last load, without another one
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=demo/server.sh
@@ -29,6 +30,10 @@ fail() {
   echo "run: error: $*" >&2
   exit 1
 }
+
+if [ "${1:-}" = --all ]; then
+  exec demo/summary.py "$home/samples.tsv" --all
+fi
 
 [ -x "$binaries/mysqld" ] || fail "there is no server in $objects; 'make run' builds it"
 "$as_user" --check
@@ -85,35 +90,37 @@ if [ "$have" -lt "$rows" ]; then
     fail "sysbench could not make the table, see $home/prepare.log"
 fi
 
-snapshot() { client --execute='SELECT * FROM INFORMATION_SCHEMA.INNODB_LRU_STATS ORDER BY POOL_ID' --batch; }
+# Once a second, the LRU's counters.
+sample() {
+  client --batch "$@" --execute="SELECT UNIX_TIMESTAMP(NOW(6)) AS SECONDS, lru.*
+    FROM INFORMATION_SCHEMA.INNODB_LRU_STATS AS lru ORDER BY POOL_ID"
+}
+per_second() { sed -nE 's/.*transactions:.*\(([0-9]+).* per sec.*/\1/p' "$1"; }
 
 echo "run: $seconds seconds of updates (2 threads) and point selects (2 threads)"
-snapshot >"$home/before.tsv"
-started=$(date +%s.%N)
+sample >"$home/samples.tsv"
 load --threads=2 --time="$seconds" oltp_update_non_index run >"$home/updates.log" 2>&1 &
 updates=$!
 load --threads=2 --time="$seconds" oltp_point_select run >"$home/selects.log" 2>&1 &
 selects=$!
-for ((passed = 5; passed < seconds; passed += 5)); do
-  sleep 5
-  printf '.'
+for ((passed = 1; passed < seconds; passed++)); do
+  sleep 1
+  sample --skip-column-names >>"$home/samples.tsv" || fail "the server does not answer, see $home/mysqld.log"
+  [ ! -t 1 ] || printf '\rrun: %d of %d seconds ' "$passed" "$seconds"
 done
 wait "$updates" || fail "the updates failed, see $home/updates.log"
 wait "$selects" || fail "the point selects failed, see $home/selects.log"
-printf '\n'
-ended=$(date +%s.%N)
-snapshot >"$home/after.tsv"
+[ ! -t 1 ] || printf '\r\033[K'
+sample --skip-column-names >>"$home/samples.tsv"
 
-per_second() { sed -nE 's/.*transactions:.*\(([0-9.]+) per sec.*/\1/p' "$1"; }
-echo
-echo "updates: $(per_second "$home/updates.log") a second, point selects: $(per_second "$home/selects.log") a second"
-echo
-echo "INFORMATION_SCHEMA.INNODB_LRU_STATS"
-demo/compare.sh "$home/before.tsv" "$home/after.tsv" "$started" "$ended"
+printf '\n%s updates and %s point selects a second. What moved meanwhile:\n' \
+  "$(per_second "$home/updates.log")" "$(per_second "$home/selects.log")"
+demo/summary.py "$home/samples.tsv"
 cat <<MESSAGE
 
 The server is left running, as the user $(stat --format=%U "/proc/$(server_pid)"), on a socket only.
   connect   cd $home/data && $binaries/mysql --socket=mysql.sock --user=root
   log       $home/mysqld.log
+  counters  make run-counters (all of them, before and after)
   stop      make stop
 MESSAGE

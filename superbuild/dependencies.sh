@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 command -v dpkg-query >/dev/null || {
-  echo "dependencies: this is no Debian system; see superbuild/packages for what is needed, going on" >&2
+  echo "dependencies: this is not a Debian system, so nothing is installed; superbuild/packages lists what the build needs" >&2
   exit 0
 }
 missing=()

@@ -6,6 +6,8 @@
 #   mtr.sh PRESET OPTION ... TEST ...
 #
 # MTR_TREE: a source tree to take mysql-test from, and not that of the preset.
+# SLUICE_WAIT_TIMEOUT: seconds that a test waits for a condition (180, upstream 30: too
+# few where a machine is busy with other things).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 as_user=$PWD/superbuild/as-user.sh
@@ -24,6 +26,10 @@ if [ "$(id -u)" -eq 0 ]; then
   "$as_user" --own "${files[@]}"
   trap 'if flock --nonblock 8; then rm -f -- "${files[@]}"; fi' EXIT
 fi
+
+# mysqltest looks for a variable that a test has not set in the environment. The first
+# is of the next wait_condition.inc only, which then sets it from the second.
+export wait_timeout=${SLUICE_WAIT_TIMEOUT:-180} explicit_default_wait_timeout=${SLUICE_WAIT_TIMEOUT:-180}
 
 cd "$objects/mysql-test"
 if [ -n "${MTR_TREE:-}" ]; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Breaks each feature on purpose and demands that a test notices.
 
-  mutations.py [--preset debug] [--suite SUITE] [--check]
+  mutations.py [--preset debug] [--suite SUITE] [--mutation NAME] [--again] [--check]
 
 A file mysql-test/suite/SUITE/mutations has a line for each way to break something:
 
@@ -13,27 +13,43 @@ then it runs once more with the mutation, and has to fail. It is not enough that
 skipped, that it hangs, or that the server does not start. Ends with a table and one
 line of sums; exit 1 unless every mutation was caught.
 
+Goes on where it stopped: what was caught is in build/PRESET/mutations.tsv, with the
+revision, and is run again (--again: in any case) only when our server code has changed
+since, or a file of the test's suite or of a suite whose files it takes.
+
 MTR_PARALLEL: how many run side by side (default: a processor each).
 """
 
 import argparse
+import csv
+import hashlib
 import os
+import queue
+import re
 import resource
 import shutil
 import subprocess
 import sys
+import threading
+import time
 import xml.etree.ElementTree as ET
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
 
 import results
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("sql", "storage", "plugin", "patches")
-# Minutes for a test, and for all tests of one mutation.
+# Minutes for a test, and for all combinations (binary log formats) of one.
 TEST_TIMEOUT, RUN_TIMEOUT = 10, 30
+# Seconds until a sync point that is never reached is given up: a broken server may not
+# reach it, and mysql-test-run has 600.
+SYNC_TIMEOUT = 120
 CAUGHT = "caught"
+AS_IS = "-"
 
 
 class Problem(Exception):
@@ -47,8 +63,11 @@ class Mutation:
     breaks: str
 
     @property
-    def mysqld_option(self):
-        return self.what if self.what.startswith("--") else f"--loose-debug=+d,{self.what}"
+    def mysqld_options(self):
+        if self.what == AS_IS:
+            return []
+        option = self.what if self.what.startswith("--") else f"--loose-debug=+d,{self.what}"
+        return [f"--mysqld={option}"]
 
 
 def read(root=ROOT, suite="*"):
@@ -96,31 +115,144 @@ def text_of_sources(root):
     return "\n".join(file.read_text(encoding="utf-8", errors="replace") for file in files)
 
 
+def digest(files):
+    total = hashlib.sha256()
+    for file in sorted(files):
+        total.update(str(file).encode() + b"\0" + file.read_bytes())
+    return total.hexdigest()[:16]
+
+
+@cache
+def state_of_server(root):
+    return digest(
+        file for folder in SOURCES for file in (root / folder).rglob("*") if file.is_file()
+    )
+
+
+@cache
+def state_of_suite(root, suite):
+    """Of the files of a suite, and of those of the suites that it takes files from."""
+    suites, waiting, files = set(), [suite], []
+    while waiting:
+        name = waiting.pop()
+        if name in suites:
+            continue
+        suites.add(name)
+        # What says which test is to fail is no part of the test.
+        own = [
+            file
+            for file in (root / "mysql-test" / "suite" / name).rglob("*")
+            if file.is_file() and file.name != "mutations"
+        ]
+        files += own
+        for file in own:
+            waiting += re.findall(r"suite/(\w+)/", file.read_text(errors="replace"))
+    return digest(files)
+
+
+def state(root, test):
+    return f"{state_of_server(root)}-{state_of_suite(root, test.partition('.')[0])}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A line of the table that is kept."""
+
+    what: str
+    test: str
+    verdict: str
+    how: str
+    seconds: str
+    revision: str
+    state: str
+
+
+class Kept:
+    """What was found, in this run and in earlier ones; the newest line counts."""
+
+    def __init__(self, file, root=ROOT):
+        self.file, self.root = file, root
+        self.lock = threading.Lock()
+        self.rows = {}
+        if file.is_file():
+            with file.open(newline="") as lines:
+                for row in csv.DictReader(lines, delimiter="\t"):
+                    result = Result(**row)
+                    self.rows[result.what, result.test] = result
+        revision = subprocess.run(
+            ["git", "-C", root, "describe", "--always", "--dirty"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.revision = revision.stdout.strip() or "unknown"
+
+    def find(self, what, test):
+        """What is known of this state."""
+        row = self.rows.get((what, test))
+        return row if row and row.state == state(self.root, test) else None
+
+    def add(self, what, test, verdict, how, seconds):
+        row = Result(
+            what, test, verdict, how, f"{seconds:.0f}", self.revision, state(self.root, test)
+        )
+        with self.lock, self.file.open("a", newline="") as lines:
+            self.rows[what, test] = row
+            names = [field.name for field in fields(Result)]
+            writer = csv.DictWriter(lines, names, delimiter="\t", lineterminator="\n")
+            if lines.tell() == 0:
+                writer.writeheader()
+            writer.writerow(asdict(row))
+        return row
+
+
 class Runner:
-    def __init__(self, preset, work):
+    """Runs mysql-test-run, in as many folders as may be in use at a time. A folder keeps
+    the data directory that is made once and copied for each test."""
+
+    def __init__(self, preset, work, parallel):
         self.preset = preset
         self.work = work
+        self.folders = queue.SimpleQueue()
+        for number in range(1, parallel + 1):
+            self.folders.put(work / f"var{number}")
 
-    def run(self, name, tests, *options):
-        """Runs the tests; their verdicts by name, from mtr's report."""
+    @contextmanager
+    def folder(self):
+        folder = self.folders.get()
+        try:
+            yield folder
+        finally:
+            self.folders.put(folder)
+
+    def run(self, test, what, *options):
+        """Runs the test; its verdict and why, from mtr's report."""
+        name = re.sub(r"[^\w.=-]", "", f"{test}-{what}")
         report = self.work / f"{name}.xml"
         report.unlink(missing_ok=True)
-        with (self.work / f"{name}.log").open("w") as log:
+        with self.folder() as var, (self.work / f"{name}.log").open("w") as log:
             subprocess.run(
                 [
                     *(ROOT / "superbuild" / "mtr.sh", self.preset),
-                    *("--big-test", f"--vardir={self.work / name}"),
+                    *("--fast", "--big-test", "--parallel=1", "--max-test-fail=1"),
+                    *(f"--vardir={var}", f"--xml-report={report}"),
                     f"--testcase-timeout={TEST_TIMEOUT}",
                     f"--suite-timeout={RUN_TIMEOUT}",
-                    f"--xml-report={report}",
+                    f"--debug-sync-timeout={SYNC_TIMEOUT}",
                     *options,
-                    *tests,
+                    test,
                 ],
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                # Waits that a mutation makes last for ever are given up as upstream does.
+                env={**os.environ, "SLUICE_WAIT_TIMEOUT": "30"},
                 check=False,
             )
-        return verdicts(report)
+            # The next run in this folder removes them.
+            shutil.rmtree(self.work / name, ignore_errors=True)
+            if (var / "log").is_dir():
+                shutil.copytree(var / "log", self.work / name, symlinks=True)
+        return verdicts(report).get(test, ("not run", ""))
 
 
 def verdicts(report):
@@ -147,45 +279,62 @@ def verdicts(report):
     return worst
 
 
-def judge(mutation, baseline, mutated):
-    """One word for the table, and how it was caught."""
-    before, _ = baseline.get(mutation.test, ("not run", ""))
-    if before != "passed":
-        return f"{'fails' if before == CAUGHT else before} without it", ""
-    after, how = mutated.get(mutation.test, ("not run", ""))
-    return ("SURVIVED" if after == "passed" else after), how
+def judge(before, after):
+    """One word for the table, and how it was noticed."""
+    if before[0] != "passed":
+        return f"{'fails' if before[0] == CAUGHT else before[0]} without it", before[1]
+    return ("SURVIVED" if after[0] == "passed" else after[0]), after[1]
 
 
-def run_all(mutations, runner, parallel):
-    """Yields each mutation with its verdict, as they come."""
-    tests = list(dict.fromkeys(mutation.test for mutation in mutations))
-    print(f"mutations: {len(tests)} tests as they are", flush=True)
-    baseline = runner.run("baseline", tests, f"--parallel={parallel}")
+def run_test(test, mutations, runner, kept):
+    """Yields the results of the mutations that this test is to catch. As long as it does
+    not pass as it is, none of them is run."""
+    before = kept.find(AS_IS, test)
+    if not before or before.verdict != "passed":
+        start = time.monotonic()
+        found = runner.run(test, AS_IS)
+        before = kept.add(AS_IS, test, *found, time.monotonic() - start)
+    for mutation in mutations:
+        start = time.monotonic()
+        passed = before.verdict == "passed"
+        after = runner.run(test, mutation.what, *mutation.mysqld_options) if passed else ()
+        verdict = judge((before.verdict, before.how), after)
+        yield kept.add(mutation.what, test, *verdict, time.monotonic() - start)
+
+
+def run_all(mutations, runner, kept, parallel):
+    """Runs what is not known to be caught; yields the results as they come."""
     groups = {}
     for mutation in mutations:
-        groups.setdefault(mutation.what, []).append(mutation)
-    print(f"mutations: {len(groups)} mutations, {parallel} side by side", flush=True)
+        groups.setdefault(mutation.test, []).append(mutation)
+    # The longest first, so that the last one does not run alone.
+    order = sorted(groups.items(), key=lambda group: -len(group[1]))
+    found = queue.SimpleQueue()
+
+    def work(test, group):
+        try:
+            for result in run_test(test, group, runner, kept):
+                found.put(result)
+        finally:
+            found.put(None)
+
     with ThreadPoolExecutor(parallel) as pool:
-        waiting = {
-            pool.submit(
-                runner.run,
-                f"m{number}",
-                list(dict.fromkeys(mutation.test for mutation in group)),
-                "--parallel=1",
-                f"--mysqld={group[0].mysqld_option}",
-            ): group
-            for number, group in enumerate(groups.values(), 1)
-        }
-        for done in as_completed(waiting):
-            for mutation in waiting[done]:
-                yield mutation, *judge(mutation, baseline, done.result())
+        futures = [pool.submit(work, test, group) for test, group in order]
+        ended = 0
+        while ended < len(order):
+            if (result := found.get()) is None:
+                ended += 1
+            else:
+                yield result
+        for future in futures:
+            future.result()
 
 
 def table(rows):
-    head = ("mutation", "test", "breaks", "verdict", "how it was noticed")
+    head = ("mutation", "test", "breaks", "verdict", "revision", "how it was noticed")
     rows = [
-        (mutation.what, mutation.test, mutation.breaks, verdict, how[:60])
-        for mutation, verdict, how in rows
+        (mutation.what, mutation.test, mutation.breaks, row.verdict, row.revision, row.how[:60])
+        for mutation, row in rows
     ]
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     return "\n".join(
@@ -200,16 +349,18 @@ def main():
     )
     parser.add_argument("--preset", default="debug")
     parser.add_argument("--suite", default="*", help="the mutations of this suite only")
+    parser.add_argument("--mutation", action="append", help="this one only; may be repeated")
+    parser.add_argument("--again", action="store_true", help="also what is known to be caught")
     parser.add_argument("--check", action="store_true", help="only read the files")
     arguments = parser.parse_args()
     try:
         mutations = read(suite=arguments.suite)
     except Problem as problem:
         sys.exit(f"mutations: error:\n{problem}")
+    if arguments.mutation:
+        mutations = [mutation for mutation in mutations if mutation.what in arguments.mutation]
     if not mutations:
-        sys.exit(
-            f"mutations: error: no file mysql-test/suite/{arguments.suite}/mutations names one"
-        )
+        sys.exit("mutations: error: no file mysql-test/suite/*/mutations names one of these")
     if arguments.check:
         print(f"mutations: {len(mutations)} are listed")
         return
@@ -222,13 +373,26 @@ def main():
     parallel = int(os.environ.get("MTR_PARALLEL") or os.cpu_count())
     if os.geteuid() != 0:
         parallel = 1  # mysql-test-run removes files of other runs; for root mtr.sh sees to that
+
+    kept = Kept(work.with_suffix(".tsv"))
     found = {}
-    for mutation, verdict, how in run_all(mutations, Runner(arguments.preset, work), parallel):
-        print(f"mutations: {mutation.what} {mutation.test}: {verdict}", flush=True)
-        found[mutation] = (verdict, how)
+    if not arguments.again:
+        for mutation in mutations:
+            row = kept.find(mutation.what, mutation.test)
+            if row and row.verdict == CAUGHT:
+                found[mutation.what, mutation.test] = row
+    todo = [mutation for mutation in mutations if (mutation.what, mutation.test) not in found]
+    print(f"mutations: {len(found)} caught before, {len(todo)} to run", flush=True)
+    for row in run_all(todo, Runner(arguments.preset, work, parallel), kept, parallel):
+        found[row.what, row.test] = row
+        print(
+            f"mutations: {len(found)}/{len(mutations)} {row.what} {row.test}: {row.verdict}",
+            f"({row.seconds} s)",
+            flush=True,
+        )
     print()
-    print(table([(mutation, *found[mutation]) for mutation in mutations]))
-    count = sum(verdict == CAUGHT for verdict, _ in found.values())
+    print(table([(mutation, found[mutation.what, mutation.test]) for mutation in mutations]))
+    count = sum(row.verdict == CAUGHT for row in found.values())
     print(f"{count} caught, {len(found) - count} not caught; logs are in {work}")
     sys.exit(count < len(found))
 

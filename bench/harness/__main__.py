@@ -14,7 +14,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from harness import capacity, machine, peers, places, run_directory, server_definition, settings
+from harness import (
+    capacity,
+    machine,
+    peers,
+    places,
+    revisions,
+    run_directory,
+    server_definition,
+    settings,
+)
 from harness.errors import BenchError
 from harness.interleaved import Precision
 from harness.report import write
@@ -91,7 +100,48 @@ def _report_on(path: Path) -> None:
 
 
 def _redraw(options: argparse.Namespace) -> int:
-    _report_on(places.RESULTS / options.run if options.run else _newest())
+    if options.run and "/" in options.run:
+        _report_on(_copy_of_kept(places.ROOT / options.run))
+    else:
+        _report_on(places.RESULTS / options.run if options.run else _newest())
+    return 0
+
+
+def _copy_of_kept(path: Path) -> Path:
+    """Of a committed result, which stays as it is."""
+    run_directory.load(path)
+    copy = places.WORK / "drawn" / path.name
+    shutil.rmtree(copy, ignore_errors=True)
+    copy.mkdir(parents=True)
+    shutil.copy(path / "run.json", copy)
+    shutil.copytree(path / "csv", copy / "csv")
+    return copy
+
+
+def _keep(options: argparse.Namespace) -> int:
+    run = run_directory.load(places.RESULTS / options.run)
+    folder = places.KEPT / options.run
+    if folder.exists():
+        raise BenchError(
+            f"{folder} is there already: git rm it first, or give the run another name"
+        )
+    if run.content["quick"]:
+        raise BenchError(f"{options.run} is a quick run: it says that all works, and no figure")
+    for revision in sorted(revisions.measured(run.content)):
+        if not revisions.is_in_history(revision):
+            raise BenchError(
+                f"the revision {revision} was measured, which is not in the history of this "
+                "checkout: nobody could repeat it"
+            )
+    partial = folder.parent / f"{folder.name}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    write.keep(run, partial, str(folder.relative_to(places.ROOT)))
+    partial.rename(folder)
+    print(
+        f"bench: kept in {folder}; its section in {places.KEPT / 'README.md'} is still to be written:"
+    )
+    print(revisions.section(options.run, run.content))
     return 0
 
 
@@ -176,11 +226,16 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--quick", action="store_true", help="small and short: does it work?")
     run.add_argument("--keep-data", action="store_true", help="do not remove data directories")
     which = run.add_mutually_exclusive_group()
-    which.add_argument("--run", help="the run's name; one that is there goes on")
-    which.add_argument("--resume", action="store_true", help="go on with the newest run")
+    which.add_argument("--run", help="the run's name; one that exists is continued")
+    which.add_argument("--resume", action="store_true", help="continue the newest run")
     report = commands.add_parser("report", help="draw the report of a run again")
     report.set_defaults(command=_redraw)
-    report.add_argument("--run", help="the run's name; the newest, if none is given")
+    report.add_argument(
+        "--run", help="the run's name, or docs/results/NAME; the newest, if none is given"
+    )
+    keep = commands.add_parser("keep", help="put into docs/results what is committed of a run")
+    keep.set_defaults(command=_keep)
+    keep.add_argument("--run", required=True, help="the run's name")
     return parser
 
 

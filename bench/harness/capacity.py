@@ -8,8 +8,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+import psutil
+
 from harness.errors import BenchError
-from harness.machine import memory_bytes
 from harness.scenario import Dataset, Scenario
 from harness.server_definition import ServerDefinition
 
@@ -35,7 +36,7 @@ def check(
         ),
         default=0,
     )
-    available = memory_bytes("MemAvailable")
+    available = psutil.virtual_memory().available
     if disk > free:
         each = ", ".join(
             f"{one.name} {bytes_needed / _GIB:.1f}"

@@ -46,14 +46,21 @@ def ratio(values: Sequence[float]) -> Ratio:
     median = float(np.median(sample))
     low, high = -np.inf, np.inf
     if len(sample) >= LEAST:
-        found = stats.bootstrap(
-            (sample,),
-            np.median,
-            confidence_level=CONFIDENCE,
-            n_resamples=5000,
-            method="percentile",
-            rng=np.random.default_rng(1),  # the same values give the same report
-        ).confidence_interval
-        low, high = float(found.low), float(found.high)
+        low, high = of_median(values, CONFIDENCE)
     collapsed = int((sample < COLLAPSED * median).sum())
     return Ratio(median, low, high, len(sample), float(sample.min()), collapsed)
+
+
+def of_median(values: Sequence[float], confidence: float) -> tuple[float, float]:
+    """Where that share of the medians of as many rounds drawn from these lies (bootstrap)."""
+    if len(values) < 2:
+        return float(values[0]), float(values[0])
+    found = stats.bootstrap(
+        (np.asarray(values, dtype=float),),
+        np.median,
+        confidence_level=confidence,
+        n_resamples=5000,
+        method="percentile",
+        rng=np.random.default_rng(1),  # the same values give the same report
+    ).confidence_interval
+    return float(found.low), float(found.high)

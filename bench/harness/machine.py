@@ -4,18 +4,19 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import subprocess
 from pathlib import Path
+
+import psutil
 
 
 def describe(work: Path) -> dict[str, str]:
     """Processor, memory, kernel, file system and device below the data directories."""
     return {
         "processor": _first("model name", Path("/proc/cpuinfo").read_text()),
-        "cores": str(os.cpu_count()),
-        "memory": f"{memory_bytes('MemTotal') / 2**30:.1f} GiB",
+        "cores": str(psutil.cpu_count()),
+        "memory": f"{psutil.virtual_memory().total / 2**30:.1f} GiB",
         "virtual": _output("systemd-detect-virt") or "unknown",
         "system": _system(),
         "kernel": platform.release(),
@@ -23,13 +24,8 @@ def describe(work: Path) -> dict[str, str]:
         "device": _device(work),
         "sysbench": _output("sysbench", "--version"),
         "fio": _output("fio", "--version"),
-        "load before the run": " ".join(f"{load:.2f}" for load in os.getloadavg()),
+        "load before the run": " ".join(f"{load:.2f}" for load in psutil.getloadavg()),
     }
-
-
-def memory_bytes(field: str) -> int:
-    """A line of /proc/meminfo, in bytes: MemTotal, MemAvailable."""
-    return int(_first(field, Path("/proc/meminfo").read_text()).split()[0]) * 1024
 
 
 def _first(field: str, text: str) -> str:
@@ -41,10 +37,10 @@ def _first(field: str, text: str) -> str:
 
 
 def _system() -> str:
-    for line in Path("/etc/os-release").read_text().splitlines():
-        if line.startswith("PRETTY_NAME="):
-            return line.partition("=")[2].strip('"')
-    return platform.system()
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except OSError:
+        return platform.system()
 
 
 def _device(work: Path) -> str:

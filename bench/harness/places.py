@@ -19,3 +19,5 @@ PEERS = ROOT / "build" / "bench" / "peers"
 WORK = (ROOT / os.environ.get("BENCH_WORK", "build/bench")).resolve()
 DATA = WORK / "data"
 RESULTS = WORK / "results"
+#: What is committed.
+KEPT = ROOT / "docs" / "results"

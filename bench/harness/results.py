@@ -1,6 +1,10 @@
 # Copyright (c) 2026, Sluice contributors.
 # GPLv2, see LICENSE.
-"""Reads what a run left on disk: raw/<scenario>/<server>/<point>/round-<n>/*.csv."""
+"""Reads what a run left on disk: raw/<scenario>/<server>/<point>/round-<n>/*.csv.
+
+Of a kept run, as in docs/results, there is only csv/<scenario>.csv with all figures, and
+csv/<scenario>.<table>.csv for each table that the report needs.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,16 @@ class Results:
         self.servers = list(servers)  #: in the order of the run; colours follow it
         self.base = base  #: the server that ratios refer to; None: it was not in the run
         self._raw = run / "raw" / scenario
+        self._csv = run / "csv"
         self._order = {name: place for place, name in enumerate(points)}
+
+    @property
+    def kept(self) -> bool:
+        return not self._raw.parent.is_dir()
+
+    def csv(self, table: str | None = None) -> Path:
+        """Where the figures, or a table, of a kept run are."""
+        return self._csv / (f"{self.scenario}.{table}.csv" if table else f"{self.scenario}.csv")
 
     def places(self) -> Iterator[Place]:
         """All measurements: servers and points in the order of the run, rounds ascending."""
@@ -60,11 +73,11 @@ class Results:
 
     def figures(self) -> pd.DataFrame:
         """Every figure: server, round, parameters..., figure, value, unit."""
-        return self._collect(FIGURES)
+        return _read(self.csv()) if self.kept else self._collect(FIGURES)
 
     def table(self, name: str) -> pd.DataFrame:
         """The tables of that name of all measurements, one below the other."""
-        return self._collect(f"{name}.csv")
+        return _read(self.csv(name)) if self.kept else self._collect(f"{name}.csv")
 
     def tables(self) -> list[str]:
         """The names of all tables that any measurement brought."""
@@ -77,9 +90,15 @@ class Results:
             file = place.directory / name
             if not file.exists():
                 continue
-            frame = pd.read_csv(file, keep_default_na=False, na_values=[""])
+            frame = _read(file)
             identity = {"server": place.server, "round": place.round, **place.parameters}
             for position, (column, value) in enumerate(identity.items()):
                 frame.insert(position, column, value)
             frames.append(frame)
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def _read(file: Path) -> pd.DataFrame:
+    if not file.exists():
+        return pd.DataFrame()
+    return pd.read_csv(file, keep_default_na=False, na_values=[""])

@@ -127,21 +127,34 @@ class Runner:
         if dataset is None:
             raise BenchError(f"{scenario.name}: bursts need a data directory that goes on")
         with contextlib.ExitStack() as up:
-            servers = []
+            servers: list[Server] = []
+            able: list[Server] = []
+            # All directories first: to make one, those that are copies of the same are made anew,
+            # which no server may be using.
             for definition in self._servers:
                 session = Session(scenario, definition, 1, tuple(part))
                 if not self._able(session):
                     continue
                 server = Server(definition, self._home(definition, dataset), self._common)
-                try:
+                with self._failing(part, session):
                     self._provide(session, server, dataset, Progress([dataset.seconds]))
+                    able.append(server)
+            for server in able:
+                session = Session(scenario, server.definition, 1, tuple(part))
+                with self._failing(part, session):
                     servers.append(up.enter_context(self._started(scenario, server, part[0])))
                     server.freeze()
-                except (BenchError, AssertionError) as error:
-                    for point in part:
-                        self._failed(session, point, str(error))
             for point in part:
                 self._bursts(scenario, servers, point, least if point.compared else 1)
+
+    @contextlib.contextmanager
+    def _failing(self, points: Sequence[Point], session: Session) -> Iterator[None]:
+        """What goes wrong inside fails all points of this server; the others go on."""
+        try:
+            yield
+        except (BenchError, AssertionError) as error:
+            for point in points:
+                self._failed(session, point, str(error))
 
     def _bursts(
         self, scenario: Scenario, servers: Sequence[Server], point: Point, least: int

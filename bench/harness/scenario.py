@@ -97,6 +97,8 @@ class Scenario(ABC):
     title: ClassVar[str]  #: one line, heads its part of the report
     about: ClassVar[str]  #: what is run and what each figure means; the report prints it
     variants: ClassVar[Mapping[str, str]] = {}  #: names that VARIANT= may set, and what they do
+    #: Tables that report() needs beside the figures: they are kept with a committed result.
+    report_tables: ClassVar[tuple[str, ...]] = ()
     rounds: ClassVar[int] = 5  #: rounds unless ROUNDS= says otherwise; 1 for what does not vary
     #: Bursts that alternate between running servers; `rounds` are the least then. For what takes
     #: minutes to show (checkpoints, purge, recovery) a server has the machine for itself instead.

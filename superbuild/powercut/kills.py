@@ -185,7 +185,7 @@ class Kills:
             "result": found.problems[0][0] if found.problems else "ok",
             "detail": " | ".join(f"{kind}: {text}" for kind, text in found.problems)[:1000],
         }
-        # What may be known does not hide what is not.
+        # A defect that is known does not hide one that is not.
         for kind, _ in found.problems:
             if not kind.startswith("known"):
                 row["result"] = kind
@@ -225,7 +225,7 @@ def begin_and_kill(server: PowerServer, after: float) -> None:
     try:
         server.start()
     except stress.Failure:
-        pass  # as it should be; what is wrong shows in the start that follows
+        pass  # expected; a defect shows in the start that follows
     finally:
         timer.join()
         server.end()

@@ -48,7 +48,7 @@ from oplog import Kind, Log
 from recording import Recording
 
 ROOT = stress.ROOT
-#: make test's servers run as another user, who has a folder of his own.
+#: make test runs its servers as another user, which has a folder of its own.
 BUILD = Path(os.environ.get("POWERCUT_FOLDER") or ROOT / "build" / "powercut")
 
 #: What recordings, images and data directories may take in memory.
@@ -106,7 +106,7 @@ class PowerServer(stress.Server):
             )
 
     def _provide(self, binary: Path) -> None:
-        """A link, or one to a copy: who does not own a file may not link to it."""
+        """A link, or one to a copy: a user may link only to files of its own."""
         with COPYING:
             try:
                 os.link(binary, self.binary)

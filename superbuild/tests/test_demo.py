@@ -1,6 +1,7 @@
 """The demonstration's server: found, stopped, started again, and never root's."""
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -93,9 +94,9 @@ class Demonstration:
         assert run.returncode == 0, run.stdout
         return run.stdout
 
-    def script(self, name):
+    def script(self, name, *options):
         return subprocess.run(
-            [ROOT / "demo" / name], env=self.variables, cwd="/", text=True,
+            [ROOT / "demo" / name, *options], env=self.variables, cwd="/", text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             timeout=300, check=False,
         )  # fmt: skip
@@ -103,7 +104,7 @@ class Demonstration:
     def process(self):
         (found,) = [
             cwd.parent for cwd in Path("/proc").glob("[0-9]*/cwd")
-            if (cwd.parent / "comm").read_text() == "mysqld\n" and same(cwd, self.home / "data")
+            if same(cwd, self.home / "data") and (cwd.parent / "comm").read_text() == "mysqld\n"
         ]  # fmt: skip
         return found
 
@@ -134,9 +135,102 @@ def demonstration():
     shutil.rmtree(home)
 
 
+MEANWHILE = r"\d+ updates and \d+ point selects a second. What moved meanwhile:"
+FIVE = ["pages evicted", "made young", "written ahead", "waits for a page", "the list now"]
+COLUMNS = """SECONDS POOL_ID COUNTED_SINCE DATABASE_PAGES OLD_DATABASE_PAGES
+ FREE_BUFFERS PAGES_MADE_YOUNG PAGES_EVICTED_OLD PAGES_EVICTED_OLD_ACCESSED_ONCE
+ PAGES_EVICTED_YOUNG PAGES_FLUSHED_LRU_PAGE_CLEANER PAGES_FLUSHED_LRU_USER_THREADS
+ FREE_LIST_WAITS FREE_LIST_WAIT_TIME FREE_LIST_WAIT_TIME_MAX""".split()  # noqa: SIM905
+
+
+def samples(tmp_path, *rows):
+    file = tmp_path / "samples.tsv"
+    since = "2026-01-01 00:00:00.000000"
+    lines = [COLUMNS, *([*row[:2], since, *row[2:]] for row in rows)]
+    file.write_text("".join("\t".join(map(str, line)) + "\n" for line in lines))
+    return file
+
+
+def summary(file, *options, **variables):
+    run = subprocess.run(
+        [ROOT / "demo/summary.py", file, *options], env={"PATH": os.environ["PATH"]} | variables,
+        text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    return run.returncode, run.stdout + run.stderr
+
+
+MOVED = [
+    (100, 0, 4000, 1480, 96, 5, 0, 0, 0, 0, 0, 0, 0, 9000),
+    (101, 0, 4000, 1480, 96, 105, 400, 300, 0, 50, 0, 0, 0, 9000),
+    (102, 0, 4000, 1480, 90, 205, 800, 600, 400, 150, 3, 2, 3000, 9000),
+]
+
+
+def test_five_lines_say_what_moved(tmp_path):
+    status, output = summary(samples(tmp_path, *MOVED))
+    assert status == 0
+    assert output.splitlines() == [
+        "  pages evicted     1 200  600/s  ▅█                              50 % of them had been used once",
+        "  made young          200  100/s  ██                              moved to the head, as they are used again",
+        "  written ahead       150   75/s  ▅█                              before anybody needed the page; clients wrote 3 themselves",
+        "  waits for a page      2    1/s  ▁█                              1.5 ms each",
+        "  the list now      4 000  pages  ███████████████████▁▁▁▁▁▁▁▁▁▁▁  63 % young, the rest old; 90 pages free",
+    ]  # fmt: skip
+
+
+def test_instances_are_added_up(tmp_path):
+    second = [(row[0], 1, *row[2:]) for row in MOVED]
+    rows = [row for pair in zip(MOVED, second, strict=True) for row in pair]
+    status, output = summary(samples(tmp_path, *rows))
+    assert status == 0
+    assert " 2 400  1 200/s " in output and " 8 000 " in output
+    assert summary(samples(tmp_path, *rows), "--all")[1].count("pool instance") == 2
+
+
+def test_nothing_moved_and_another_character_set(tmp_path):
+    still = [MOVED[0], (101, *MOVED[0][1:])]
+    status, output = summary(samples(tmp_path, *still), LANG="de_DE.ISO-8859-1")
+    assert status == 0 and output.isascii()
+    assert "all data fit" in output and "a free page was always ready" in output
+
+
+def test_pictures_are_no_wider_than_thirty(tmp_path):
+    rows = [(100 + n, 0, 4000, 1480, 96, n, n * n, 0, 0, 0, 0, 0, 0, 0) for n in range(301)]
+    status, output = summary(samples(tmp_path, *rows))
+    assert status == 0
+    (line,) = [line for line in output.splitlines() if "made young" in line]
+    assert "█" * 30 in line and "█" * 31 not in line
+
+
+def test_every_counter_on_demand(tmp_path):
+    status, output = summary(samples(tmp_path, *MOVED), "--all")
+    assert status == 0
+    cells = {line.split()[0]: line.split()[1:] for line in output.splitlines()}
+    assert cells["PAGES_MADE_YOUNG"] == ["5", "205", "200", "100.0"]
+    assert cells["DATABASE_PAGES"] == ["4000", "4000"]
+    assert cells["FREE_LIST_WAIT_TIME_MAX"] == ["9000", "9000"]
+    assert "COUNTED_SINCE" not in cells and "SECONDS" not in cells
+
+
+def test_without_samples(tmp_path):
+    status, output = summary(tmp_path / "none")
+    assert status == 1 and "is not there; 'make run' measures" in output
+    for rows in ([], [MOVED[0]]):
+        status, output = summary(samples(tmp_path, *rows))
+        assert status == 1 and "holds no samples" in output and "Traceback" not in output
+    (tmp_path / "samples.tsv").write_text("a\tb\n1\t2\n3\t4\n")
+    status, output = summary(tmp_path / "samples.tsv")
+    assert status == 1 and "holds no samples" in output and "Traceback" not in output
+
+
 def test_make_run(demonstration):
     output = demonstration.run()
-    assert "PAGES_MADE_YOUNG" in output
+    lines = output.splitlines()
+    (head,) = [n for n, line in enumerate(lines) if re.fullmatch(MEANWHILE, line)]
+    names = [line.split("  ")[1] for line in lines[head + 1 : head + 6]]
+    assert names == FIVE
+    assert "PAGES_MADE_YOUNG" not in output
+    assert "PAGES_MADE_YOUNG" in demonstration.script("run.sh", "--all").stdout
     process = demonstration.process()
     assert process.stat().st_uid != 0
     assert demonstration.ask("SELECT @@skip_networking, @@innodb_flush_log_at_trx_commit") == [

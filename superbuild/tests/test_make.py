@@ -65,3 +65,29 @@ def test_a_virtual_environment(checkout):
     assert status == 0, output
     assert (checkout.path / "venv" / "complete").exists()
     subprocess.run([checkout.path / "venv/bin/python", "-c", "pass"], check=True)
+
+
+def commands_of(checkout, *arguments):
+    """What make would call, with everything that it needs in place."""
+    for name in ("bench/requirements.txt", "build/bench/venv/complete"):
+        file = checkout.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    status, output = checkout.run("make", "--dry-run", *arguments)
+    assert status == 0, output
+    return " ".join(output.split())
+
+
+def test_variables_become_options_of_a_tool(checkout):
+    command = commands_of(checkout, "bench-cpu-profile", "DATA_BY_POOL=6", "SERVERS=stock sluice")
+    assert command.endswith("-m tools.cpu_profile --servers='stock sluice' --data-by-pool='6'")
+    command = commands_of(checkout, "bench-instructions", "OPTIONS=--one=1 --two")
+    assert command == "bench/tools/instructions.sh --options='--one=1 --two'"
+
+
+def test_a_default_of_one_target_is_no_option_of_another(checkout):
+    """ROUNDS=2000 and MINUTES=30 are for power cuts and stresses."""
+    for target in ("bench", "bench-lru-cost", "bench-instructions"):
+        assert "2000" not in commands_of(checkout, target)
+    assert "--rounds 3" in commands_of(checkout, "bench", "ROUNDS=3")
+    assert "--rounds 2000" in commands_of(checkout, "power-cuts")

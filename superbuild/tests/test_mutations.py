@@ -31,8 +31,8 @@ def test_a_line(tree):
         ),
     )
     assert option == Mutation("--feature=OFF", "s.one", "all of it")
-    assert option.mysqld_option == "--feature=OFF"
-    assert keyword.mysqld_option == "--loose-debug=+d,mutate_gate"
+    assert option.mysqld_options == ["--mysqld=--feature=OFF"]
+    assert keyword.mysqld_options == ["--mysqld=--loose-debug=+d,mutate_gate"]
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_a_wrong_line(tree, line, complaint):
 def verdict_of(tmp_path, case):
     report = tmp_path / "m1.xml"
     report.write_text(f"<testsuites><testsuite>{case}</testsuite></testsuites>")
-    mutation = Mutation("mutate_gate", "s.one", "the gate")
-    return mutations.judge(mutation, {"s.one": ("passed", "")}, mutations.verdicts(report))
+    found = mutations.verdicts(report).get("s.one", ("not run", ""))
+    return mutations.judge(("passed", ""), found)
 
 
 FAILED = (
@@ -87,35 +87,113 @@ def test_verdicts(tmp_path, case, verdict):
     assert verdict_of(tmp_path, case)[0] == verdict
 
 
-@pytest.mark.parametrize(
-    ("before", "verdict"),
-    [
-        ({}, "not run without it"),
-        ({"s.one": (CAUGHT, "")}, "fails without it"),
-        ({"s.one": ("skipped", "")}, "skipped without it"),
-    ],
-)
-def test_a_test_that_does_not_pass_as_it_is_shows_nothing(before, verdict):
-    mutation = Mutation("mutate_gate", "s.one", "the gate")
-    assert mutations.judge(mutation, before, {"s.one": (CAUGHT, "")})[0] == verdict
-
-
 def test_no_report_is_no_verdict(tmp_path):
     assert mutations.verdicts(tmp_path / "none.xml") == {}
+
+
+GATE = Mutation("mutate_gate", "s.one", "a")
+LOCK = Mutation("mutate_lock", "s.one", "b")
 
 
 class Fake:
     """mysql-test-run, of which mutate_gate is noticed and mutate_lock is not."""
 
-    def run(self, name, tests, *options):
-        caught = any("mutate_gate" in option for option in options)
-        return {
-            test: (CAUGHT if caught else "passed", "-right" if caught else "") for test in tests
-        }
+    def __init__(self, as_is="passed"):
+        self.as_is = as_is
+        self.runs = []
+
+    def run(self, test, what, *options):
+        self.runs.append((test, what, *options))
+        if what == mutations.AS_IS:
+            return self.as_is, ""
+        return (CAUGHT, "-right") if what == GATE.what else ("passed", "")
 
 
-def test_a_mutation_that_survives_is_named():
-    gate, lock = Mutation("mutate_gate", "s.one", "a"), Mutation("mutate_lock", "s.one", "b")
-    rows = sorted(mutations.run_all([gate, lock], Fake(), 2), key=lambda row: row[0].what)
-    assert rows == [(gate, CAUGHT, "-right"), (lock, "SURVIVED", "")]
-    assert "mutate_lock  s.one  b       SURVIVED" in mutations.table(rows)
+def run(tree, runner):
+    kept = mutations.Kept(tree / "kept.tsv", tree)
+    rows = list(mutations.run_all([GATE, LOCK], runner, kept, 2))
+    return {row.what: row for row in rows}
+
+
+@pytest.fixture(autouse=True)
+def no_cache():
+    mutations.state_of_server.cache_clear()
+    mutations.state_of_suite.cache_clear()
+
+
+def test_a_mutation_that_survives_is_named(tree):
+    runner = Fake()
+    rows = run(tree, runner)
+    assert [rows[what].verdict for what in (GATE.what, LOCK.what)] == [CAUGHT, "SURVIVED"]
+    assert rows[GATE.what].how == "-right"
+    table = mutations.table([(LOCK, rows[LOCK.what])])
+    assert "mutate_lock  s.one  b       SURVIVED" in table
+    assert runner.runs == [
+        ("s.one", "-"),
+        ("s.one", GATE.what, "--mysqld=--loose-debug=+d,mutate_gate"),
+        ("s.one", LOCK.what, "--mysqld=--loose-debug=+d,mutate_lock"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "verdict"),
+    [
+        ("not run", "not run without it"),
+        (CAUGHT, "fails without it"),
+        ("skipped", "skipped without it"),
+    ],
+)
+def test_a_test_that_does_not_pass_as_it_is_shows_nothing(tree, before, verdict):
+    runner = Fake(before)
+    assert {row.verdict for row in run(tree, runner).values()} == {verdict}
+    assert runner.runs == [("s.one", "-")]
+
+
+def test_an_error_is_not_lost(tree):
+    class Broken:
+        def run(self, *_):
+            raise OSError("no space")
+
+    with pytest.raises(OSError, match="no space"):
+        run(tree, Broken())
+
+
+def known(tree):
+    """What a later run finds."""
+    mutations.state_of_server.cache_clear()
+    mutations.state_of_suite.cache_clear()
+    row = mutations.Kept(tree / "kept.tsv", tree).find(GATE.what, GATE.test)
+    return row.verdict if row else None
+
+
+def test_what_was_caught_is_known_until_server_or_suite_change(tree):
+    run(tree, Fake())
+    assert known(tree) == CAUGHT
+    (tree / "mysql-test" / "suite" / "s" / "mutations").write_text("# another line")
+    (tree / "README").write_text("other words")
+    assert known(tree) == CAUGHT
+    (tree / "sql" / "ours.cc").write_text("another server")
+    assert known(tree) is None
+    run(tree, Fake())
+    assert known(tree) == CAUGHT
+    (tree / "mysql-test" / "suite" / "s" / "t" / "one.test").write_text("another test")
+    assert known(tree) is None
+
+
+def test_a_suite_changes_with_those_whose_files_it_takes(tree):
+    other = tree / "mysql-test" / "suite" / "other" / "include"
+    other.mkdir(parents=True)
+    (other / "a.inc").write_text("SELECT 1;")
+    one = tree / "mysql-test" / "suite" / "s" / "t" / "one.test"
+    one.write_text("--source suite/other/include/a.inc")
+    run(tree, Fake())
+    assert known(tree) == CAUGHT
+    (other / "a.inc").write_text("SELECT 2;")
+    assert known(tree) is None
+
+
+def test_a_test_that_passed_is_not_run_again_as_it_is(tree):
+    run(tree, Fake())
+    again = Fake()
+    run(tree, again)
+    assert [what for _, what, *_ in again.runs] == [GATE.what, LOCK.what]

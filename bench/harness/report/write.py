@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import matplotlib
@@ -53,9 +55,35 @@ def report(run: RunDirectory) -> Path:
     """Everything again from the CSV files; returns the HTML file."""
     for directory in ("plots", "csv"):
         (run.path / directory).mkdir(exist_ok=True)
+    facts = _facts(run)
+    for name in ("report.html", "report.md"):
+        partial = run.path / f"{name}.partial"
+        partial.write_text(_render(name, facts))
+        partial.rename(run.path / name)
+    return run.path / "report.html"
+
+
+def keep(run: RunDirectory, folder: Path, name: str) -> None:
+    """What is committed of a run, into folder: its CSV files, and one page without plots.
+
+    name: of the folder, as make bench-report takes it.
+    """
+    report(run)
+    shutil.copytree(run.path / "csv", folder / "csv")
+    for scenario in _scenarios(run):
+        results = _results(run, scenario)
+        for table in scenario.report_tables:
+            frame = results.table(table)
+            frame.to_csv(folder / "csv" / results.csv(table).name, index=False)
+    shutil.copy(run.path / "run.json", folder)
+    (folder / "report.md").write_text(_render("report.md", _facts(run) | {"kept": name}))
+
+
+def _facts(run: RunDirectory) -> dict[str, Any]:
+    """What the templates take. Draws the plots, and writes the CSV files."""
     content = run.content
     judged = _verdict(run)
-    facts = {
+    return {
         "name": run.path.name,
         "content": content,
         "base": _base(run),
@@ -68,21 +96,19 @@ def report(run: RunDirectory) -> Path:
             for server, known in content["server_facts"].items()
             for setting, reason in known.get("not_told", {}).items()
         ],
+        "kept": None,
     }
-    loader = jinja2.FileSystemLoader(Path(__file__).parent)
-    for name in ("report.html", "report.md"):
-        environment = jinja2.Environment(
-            loader=loader,
-            autoescape=name.endswith("html"),
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=jinja2.StrictUndefined,
-        )
-        text = environment.get_template(f"{name}.jinja").render(facts)
-        partial = run.path / f"{name}.partial"
-        partial.write_text(text)
-        partial.rename(run.path / name)
-    return run.path / "report.html"
+
+
+def _render(name: str, facts: Mapping[str, Any]) -> str:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=name.endswith("html"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template(f"{name}.jinja").render(facts)
 
 
 def _base(run: RunDirectory) -> str | None:
@@ -119,8 +145,12 @@ def _chapter(run: RunDirectory, scenario: Scenario) -> Chapter:
     results = _results(run, scenario)
     figures = results.figures()
     blocks = [Text("Nothing was measured.")]
-    if not figures.empty:
-        figures.to_csv(run.path / "csv" / f"{scenario.name}.csv", index=False)
+    not_kept = [t for t in scenario.report_tables if results.kept and results.table(t).empty]
+    if not_kept:
+        blocks = [Text(f"Not drawn: of this run the tables {', '.join(not_kept)} were not kept.")]
+    elif not figures.empty:
+        if not results.kept:
+            figures.to_csv(results.csv(), index=False)
         blocks = list(scenario.report(results))
     items = tuple(_item(run, scenario, block) for block in blocks)
     rounds = run.content["rounds"].get(scenario.name, 0)

@@ -59,6 +59,7 @@ _NO_DEFAULTS = [
 
 class Defaults(Scenario):
     name = "defaults"
+    report_tables = ("variables",)
     title = "Variables whose defaults differ"
     about = (
         "Each server is started with an empty data directory and told nothing but where its files "

@@ -29,6 +29,7 @@ _DEFAULT, _OURS = "default", "ours"
 
 class MetadataLock(Scenario):
     name = "mdl"
+    report_tables = ("rates", "answers")
     title = "A forgotten transaction, one DDL, a queue of readers"
     variants: ClassVar[Mapping[str, str]] = {
         "hold": "seconds until the forgotten transaction is remembered, default 90",

@@ -4,17 +4,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from harness import interleaved, intervals
+from harness import interleaved, intervals, runner
 from harness.interleaved import Foreign, Order, Precision
 from harness.report import verdict
+from harness.scenario import Dataset, Point
 
 
 def _noisy(centre: float, rounds: int, spread: float = 0.05) -> list[float]:
@@ -35,6 +41,16 @@ def test_the_interval_is_right_nineteen_times_in_twenty() -> None:
     runs = [intervals.ratio(list(random.lognormal(0, 0.1, 15))) for _ in range(200)]
     hit = sum(found.low <= 1 <= found.high for found in runs)
     assert 180 <= hit <= 200
+
+
+def test_one_value_is_its_own_interval() -> None:
+    assert intervals.of_median([0.99], 0.9) == (0.99, 0.99)
+
+
+def test_less_confidence_is_a_narrower_interval() -> None:
+    low, high = intervals.of_median(_noisy(1.1, 20), 0.9)
+    wide_low, wide_high = intervals.of_median(_noisy(1.1, 20), 0.99)
+    assert wide_low < low < high < wide_high
 
 
 def test_too_few_rounds_have_no_interval() -> None:
@@ -93,3 +109,36 @@ def test_what_another_process_uses_is_foreign() -> None:
         other.kill()
     # It has one processor, less what others take from it.
     assert foreign.share > 0.5 / (os.cpu_count() or 1)
+
+
+def test_no_server_runs_while_data_directories_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One directory that is missing has the others, which are copies of the same, made anew."""
+    done = []
+
+    class Server:
+        def __init__(self, definition: Any, *_: Any) -> None:
+            self.definition = definition
+
+        def freeze(self) -> None:
+            pass
+
+    @contextlib.contextmanager
+    def started(_: Any, server: Server, __: Any) -> Iterator[Server]:
+        done.append("start")
+        yield server
+
+    monkeypatch.setattr(runner, "Server", Server)
+    run = runner.Runner.__new__(runner.Runner)
+    for name, value in {
+        "_servers": [SimpleNamespace(name=name) for name in ("stock", "sluice", "other")],
+        "_data": Path(),
+        "_common": None,
+        "_able": lambda session: session.points,
+        "_provide": lambda *_: done.append("provide"),
+        "_started": started,
+        "_bursts": lambda *_: done.append("burst"),
+    }.items():
+        setattr(run, name, value)
+    points = [Point(Dataset("data", 1), {"clients": 1}, 3)]
+    run._interleave(SimpleNamespace(name="io"), points, 9)  # type: ignore[arg-type]  # noqa: SLF001
+    assert done == ["provide"] * 3 + ["start"] * 3 + ["burst"]

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from harness import run_directory
+from harness import __main__ as command_line
+from harness import places, revisions, run_directory
 from harness.report import write
 from harness.results import POINT
 from harness.run_directory import Remark, RunDirectory
 from harness.scenario import Choice
 from harness.scenarios.cached import CachedSelect
+from harness.scenarios.io_bound import IoUpdate
 from harness.server_definition import ServerDefinition
 
 
@@ -91,3 +93,81 @@ def test_ratios_and_csv(run: RunDirectory) -> None:
     text = (run.path / "report.md").read_text()
     assert re.search(r"1\.99\d \[2 rounds: no interval\]", text)
     assert re.search(r"\| not known \| cached-select \|.*\| throughput \| 1\.99", text)
+
+
+def test_what_is_kept_draws_the_same_again(run: RunDirectory, tmp_path: Path) -> None:
+    drawn = write.report(run).read_text()
+    write.keep(run, tmp_path / "kept" / "run", "docs/results/run")
+    kept = tmp_path / "kept" / "run"
+    assert sorted(file.name for file in kept.rglob("*") if file.is_file()) == [
+        "cached-select.csv",
+        "report.md",
+        "run.json",
+    ]
+    page = (kept / "report.md").read_text()
+    assert "![" not in page and "*Plot:* " in page
+    assert "make bench-report RUN=docs/results/run" in page
+    assert write.report(run_directory.load(kept)).read_text() == drawn
+
+
+def test_a_table_that_was_not_kept_is_named(run: RunDirectory, tmp_path: Path) -> None:
+    write.keep(run, tmp_path / "kept", "docs/results/kept")
+    kept = run_directory.load(tmp_path / "kept")
+    kept.content["scenarios"] = ["mdl"]
+    kept.content["asked"]["mdl"] = kept.content["asked"]["cached-select"]
+    (kept.path / "csv" / "mdl.csv").write_text("server,round,settings,figure,value,unit\n")
+    assert "the tables rates, answers were not kept" in write.report(kept).read_text()
+
+
+def test_the_command_of_a_run(run: RunDirectory) -> None:
+    run.content["asked"] = {
+        "io-update": {"seconds": 3, "variants": {"tables": "1,8"}},
+        "io-select": {"seconds": 3, "variants": {"tables": "1,8"}},
+        "mdl": {"seconds": None, "variants": {}},
+    }
+    run.content["rounds"] = {"io-update": IoUpdate.rounds, "io-select": IoUpdate.rounds, "mdl": 2}
+    both, mdl = revisions.commands(run.content, "one")
+    assert both.startswith(
+        'make bench RUN=one SCENARIO="io-update io-select" SERVERS="stock sluice"'
+    )
+    assert both.endswith(' SECONDS=3 VARIANT="tables=1,8"')
+    assert mdl == 'make bench RUN=one SCENARIO="mdl" SERVERS="stock sluice" ROUNDS=2'
+
+
+def test_the_measured_revision(run: RunDirectory) -> None:
+    run.note_server("sluice", {"comment": "Sluice Server (GPL), revision a558d38b541d"})
+    assert revisions.measured(run.content) == {"a558d38b541d"}
+    assert not revisions.is_in_history("0123456789ab")
+    assert not revisions.is_in_history("a558d38b541d-dirty")
+
+
+def test_a_run_is_kept_if_its_revision_exists(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = run.path.parent
+    monkeypatch.setattr(places, "ROOT", root)
+    monkeypatch.setattr(places, "RESULTS", root)
+    monkeypatch.setattr(places, "KEPT", root / "docs" / "results")
+    keep = ["keep", "--run", "run"]
+
+    assert command_line.main(keep) == 1
+    assert "is a quick run" in capsys.readouterr().err
+    run.content["quick"] = False
+    run.note_server("sluice", {"comment": "Sluice Server (GPL), revision 0123456789ab"})
+    run.save()
+    assert command_line.main(keep) == 1
+    assert "0123456789ab was measured, which is not in the history" in capsys.readouterr().err
+    assert not (root / "docs").exists()
+
+    monkeypatch.setattr(revisions, "is_in_history", lambda revision: True)
+    assert command_line.main(keep) == 0
+    said = capsys.readouterr().out
+    assert "- Revision: `0123456789ab`" in said and "make bench RUN=run" in said
+    assert (root / "docs" / "results" / "run" / "csv" / "cached-select.csv").exists()
+    assert command_line.main(keep) == 1
+    assert "is there already" in capsys.readouterr().err
+
+    monkeypatch.setattr(places, "WORK", root / "work")
+    assert command_line.main(["report", "--run", "docs/results/run"]) == 0
+    assert (root / "work" / "drawn" / "run" / "plots").is_dir()
+    assert not (root / "docs" / "results" / "run" / "plots").exists()

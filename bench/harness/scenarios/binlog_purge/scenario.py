@@ -47,6 +47,7 @@ _DEFAULT: tuple[dict[str, str], ...] = (
 
 class BinlogPurge(Scenario):
     name = "binlog-purge"
+    report_tables = ("rates",)
     title = "Purging binary logs under a load of commits"
     about = (
         "16 clients of sysbench update rows by primary key, one statement a transaction; the data "

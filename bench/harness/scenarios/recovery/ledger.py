@@ -79,7 +79,7 @@ class Ledger:
         return sum(writer.committed for writer in self._writers)
 
     def check(self) -> list[str]:
-        """What is wrong in the recovered tables; nothing, it is to be hoped.
+        """The faults in the recovered tables; none if all is well.
 
         Every transaction whose commit was answered is there; one more a client may
         be, whose answer was lost; and each is there whole or not at all.

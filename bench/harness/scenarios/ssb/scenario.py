@@ -45,6 +45,7 @@ _CHUNK = 2 * _MIB
 
 class StarSchemaBenchmark(Scenario):
     name = "ssb"
+    report_tables = ("queries", "counters", "plans", "results")
     title = "Star Schema Benchmark"
     about = (
         "The 13 queries of the Star Schema Benchmark (O'Neil, revision 3), one after the other in "

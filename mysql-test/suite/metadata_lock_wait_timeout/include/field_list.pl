@@ -1,14 +1,15 @@
 # Sends COM_FIELD_LIST, and COM_INIT_DB right after it, which no client does.
 #
-#   perl field_list.pl SOCKET USER DATABASE TABLE OTHER_DATABASE
+#   perl field_list.pl SOCKET USER DATABASE TABLE OTHER_DATABASE [COMMAND]
 #
 # The user has no password. Prints the number of columns, and the answer to
-# COM_INIT_DB.
+# COM_INIT_DB. COMMAND is run between the two.
 use strict;
 use warnings;
 use IO::Socket::UNIX;
 
-my ($path, $user, $db, $table, $other_db) = @ARGV;
+my ($path, $user, $db, $table, $other_db, $command) = @ARGV;
+$| = 1;
 my $socket = IO::Socket::UNIX->new(Peer => $path) or die("$path: $!");
 
 sub read_bytes {
@@ -51,6 +52,7 @@ my $columns = 0;
 ++$columns while ord($answer = read_packet()) < 0xfe;
 die(text_of_error($answer)) if is_error($answer);
 print("Columns of $table: $columns\n");
+system($command) == 0 or die("$command: $?") if defined($command);
 
 send_packet(0, pack('C a*', 2, $other_db));
 $answer = read_packet();

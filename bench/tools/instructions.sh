@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# Instructions of a statement, stock beside ours: what the hot path pays for our patches.
+# Callgrind counts inside dispatch_command() only. So neither a background thread nor a
+# clock is in the figures.
+#
+#   make stock release
+#   make bench-instructions ROUNDS=5
+#
+#   ROUNDS       measurements of each server, alternating (5)
+#   LOAD         a test of sysbench (oltp_point_select); of one with transactions, a figure
+#                is that of a transaction
+#   STATEMENTS   how many a figure is the mean of (5000)
+#   ROWS, POOL   rows of the table (10000), size of the buffer pool (64M); with data larger
+#                than the pool most statements read a page, and that is counted, too
+#   OPTIONS      more options of our server, such as --plugin-load-add=lru_stats.so for the
+#                observatory at its defaults
+#
+# The output has instructions and pages read per statement for each round, and the ratio of
+# the medians with its range. Needs valgrind and sysbench. Takes about two minutes a round.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+# shellcheck source=bench/tools/common.sh
+source bench/tools/common.sh
+rounds=5 load=oltp_point_select statements=5000 rows=10000 pool=64M options=
+parse "rounds load statements rows pool options" "$@"
+counts rounds statements rows
+mebibytes pool >/dev/null
+[[ $load =~ ^[a-z_]+$ ]] || wrong "load is '$load', not the name of a test of sysbench"
+programs valgrind=valgrind callgrind_control=valgrind sysbench=sysbench
+built stock release
+root=$PWD
+home=$(mktemp -d)
+server_pid=
+finish() {
+  [ -z "$server_pid" ] || kill -KILL "$server_pid" 2>/dev/null || true
+  rm -rf -- "$home"
+}
+trap finish EXIT
+
+bench() {
+  sysbench --mysql-socket="$home/sock" --mysql-user=root --mysql-db=sbtest --db-ps-mode=disable \
+    --tables=1 --table-size="$rows" --threads=1 --rand-type=uniform --time=0 \
+    "$@" >>"$home/sysbench.log"
+}
+
+# start PRESET COMMAND ...: the preset's server under COMMAND, on its own data.
+start() {
+  local preset=$1
+  shift
+  local objects=$root/build/$preset/obj
+  local -a more=()
+  [ "$preset" = stock ] || read -ra more <<<"$options"
+  "$@" "$objects/runtime_output_directory/mysqld" --no-defaults --basedir="$objects" \
+    --plugin-dir="$objects/plugin_output_directory" \
+    --lc-messages-dir="$objects/share" --datadir="$home/$preset" --user="$(id -un)" \
+    --socket="$home/sock" --skip-networking --disable-log-bin --performance-schema=OFF \
+    --innodb-buffer-pool-size="$pool" --innodb-buffer-pool-load-at-startup=OFF \
+    --innodb-buffer-pool-dump-at-shutdown=OFF --innodb-stats-persistent=OFF --log-error="$home/$preset.log" \
+    "${more[@]}" \
+    >>"$home/$preset.out" 2>&1 &
+  server_pid=$!
+  until "$root/build/release/obj/runtime_output_directory/mysql" --no-defaults \
+    --socket="$home/sock" --user=root --execute='CREATE DATABASE IF NOT EXISTS sbtest' 2>/dev/null; do
+    kill -0 "$server_pid" || {
+      tail "$home/$preset.log" >&2
+      exit 1
+    }
+    sleep 0.5
+  done
+}
+
+stop() {
+  kill "$server_pid"
+  wait "$server_pid" || true
+  server_pid=
+}
+
+pages_read() {
+  "$root/build/release/obj/runtime_output_directory/mysql" --no-defaults --socket="$home/sock" \
+    --user=root --batch --skip-column-names --execute="SHOW GLOBAL STATUS LIKE 'Innodb_pages_read'" | cut -f2
+}
+
+# measure PRESET: prints instructions and pages read a statement.
+measure() {
+  local preset=$1 totals before after
+  start "$preset" valgrind --tool=callgrind --callgrind-out-file="$home/callgrind.out" \
+    --toggle-collect='dispatch_command(THD*, COM_DATA const*, enum_server_command)'
+  bench --rand-seed=1 --events=$((statements * 2 / 5)) "$load" run
+  before=$(pages_read)
+  callgrind_control -z "$server_pid" >/dev/null 2>&1
+  bench --rand-seed=2 --events="$statements" "$load" run
+  callgrind_control -d "$server_pid" >/dev/null 2>&1
+  after=$(pages_read)
+  stop
+  totals=$(sed -nE 's/^totals: ([0-9]+).*/\1/p' "$home/callgrind.out.1")
+  rm -f -- "$home"/callgrind.out*
+  echo "$((totals / statements)) $(awk "BEGIN { printf \"%.3f\", ($after - $before) / $statements }")"
+}
+
+for preset in stock release; do
+  objects=$root/build/$preset/obj
+  "$objects/runtime_output_directory/mysqld" --no-defaults --initialize-insecure \
+    --basedir="$objects" --lc-messages-dir="$objects/share" --user="$(id -un)" \
+    --datadir="$home/$preset" --log-error="$home/$preset.log"
+  start "$preset" env
+  bench "$load" prepare
+  stop
+done
+
+echo "instructions of one event of $load, and pages it reads; $statements events a figure"
+printf '%-6s %8s %7s %8s %7s %9s\n' round stock pages release pages ratio
+for ((round = 1; round <= rounds; round++)); do
+  read -r stock stock_pages <<<"$(measure stock)"
+  read -r ours our_pages <<<"$(measure release)"
+  printf '%-6s %8s %7s %8s %7s %9s\n' "$round" "$stock" "$stock_pages" "$ours" "$our_pages" \
+    "$(awk "BEGIN { printf \"%.5f\", $ours / $stock }")"
+  echo "$stock $ours" >>"$home/figures"
+done
+median() { cut -d' ' -f"$1" "$home/figures" | sort -n | sed -n "$(((rounds + 1) / 2))p"; }
+ratios=$(awk '{ printf "%.5f\n", $2 / $1 }' "$home/figures" | sort -n)
+echo "ratio of the medians $(awk "BEGIN { printf \"%.5f\", $(median 2) / $(median 1) }")," \
+  "rounds $(head -n 1 <<<"$ratios") to $(tail -n 1 <<<"$ratios")"
