@@ -1,7 +1,8 @@
 -- Copyright (c) 2026, Sluice contributors.
 -- GPLv2, see LICENSE.
 -- The loads of lru_lab.cc for a server. Point selects of rows of sbtest1; beside them,
--- if scan_chunk is set, the rows of sbtest2 one chunk after the other, all clients together.
+-- if scan_chunk is set, the rows of sbtest2 one chunk after the other, all clients together;
+-- if insert_every is set, new rows of sbtest3.
 
 sysbench.cmdline.options = {
   load = {"pareto, zipf or uniform", "pareto"},
@@ -12,7 +13,8 @@ sysbench.cmdline.options = {
   scan_rows = {"Rows of sbtest2", 1},
   scan_chunk = {"Rows of it that a scan reads; 0: no scan", 0},
   scan_every = {"Point selects for each of them", 50},
-  move_s = {"The hot spot moves after so many seconds", 0}
+  move_s = {"The hot spot moves after so many seconds", 0},
+  insert_every = {"Ten rows go into sbtest3 after so many point selects; 0: none", 0}
 }
 
 -- Set when the options are known.
@@ -58,6 +60,10 @@ function thread_init()
     scan:bind_param(low, high)
     position = math.floor(opt.scan_rows / opt.threads * sysbench.tid)
   end
+  if opt.insert_every > 0 then
+    local row = "(1, '" .. string.rep("c", 119) .. "', '" .. string.rep("p", 59) .. "')"
+    insert = "INSERT INTO sbtest3 (k, c, pad) VALUES " .. string.rep(row .. ",", 9) .. row
+  end
   n = 0
 end
 
@@ -70,6 +76,9 @@ function event()
     high:set(math.min(position + opt.scan_chunk, opt.scan_rows))
     scan:execute()
     position = (position + opt.scan_chunk) % opt.scan_rows
+  end
+  if opt.insert_every > 0 and n % opt.insert_every == 0 then
+    connection:query(insert)
   end
 end
 

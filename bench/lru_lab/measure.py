@@ -8,7 +8,8 @@
 Prints, and writes as CSV, a line for each span of each setting: queries, reads a query of the
 server, and those of the simulation with the same load, list length and speed; then the same
 for the last half. A setting is innodb_old_blocks_pct/innodb_old_blocks_time, and may go on
-with more options of the server: 37/1000/innodb_lru_flusher=OFF.
+with more options of the server: 37/1000/innodb_lru_flusher=OFF. It may begin with the name of
+another server and a colon, stock:37/1000; all servers use the same data, one after the other.
 
 Counts are no times: they do not depend on what else the machine does, unless a setting is near to
 what the speed of the load makes of it.
@@ -19,6 +20,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import statistics
 import subprocess
 import sys
 import time
@@ -50,6 +52,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--load", default="load=pareto", help="options of loads.lua, with commas")
     parser.add_argument("--settings", default="37/1000")
+    parser.add_argument("--repeats", type=int, default=1, help="all settings again")
     parser.add_argument("--span", type=int, default=50_000, help="queries")
     parser.add_argument("--spans", type=int, default=20)
     parser.add_argument("--data-dir", type=Path, default=places.DATA / "lru-lab")
@@ -59,13 +62,47 @@ def main() -> None:
     options = parser.parse_args()
     build_lab(options.lab)
     rows = []
-    for setting in options.settings.split(","):
-        rows += Measurement(options, setting).run()
-        if options.csv is not None:
-            with options.csv.open("w", newline="") as file:
-                writer = csv.DictWriter(file, rows[0].keys())
-                writer.writeheader()
-                writer.writerows(rows)
+    for repeat in range(options.repeats):
+        # Not always in the same order.
+        settings_now = options.settings.split(",")[:: -1 if repeat % 2 else 1]
+        for setting in settings_now:
+            rows += [{"repeat": repeat, **row} for row in Measurement(options, setting).run()]
+            write(options.csv, rows)
+    print(summary(rows))
+
+
+def summary(rows: list[dict[str, Any]]) -> str:
+    """The last halves: median and range of the repeats."""
+    lines = ["| setting | reads a query | simulated | queries a second | made young a query |"]
+    lines.append("|" + "---|" * 5)
+    for setting in dict.fromkeys(row["setting"] for row in rows):
+        halves = []
+        for repeat in sorted({row["repeat"] for row in rows}):
+            spans = [r for r in rows if (r["setting"], r["repeat"]) == (setting, repeat)]
+            halves.append(spans[len(spans) // 2 :])
+        cells = [
+            of_halves(halves, lambda r, name=name: r[name] * r["queries"], "queries", digits)
+            for name, digits in (("measured", 4), ("simulated", 4))
+        ]
+        cells.append(of_halves(halves, lambda r: r["queries"], "seconds", 0))
+        cells.append(of_halves(halves, lambda r: r["made_young"] * r["queries"], "queries", 4))
+        lines.append(f"| {setting} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def of_halves(halves: list[Any], value: Any, by: str, digits: int) -> str:
+    each = sorted(sum(map(value, half)) / sum(r[by] for r in half) for half in halves if half)
+    middle = statistics.median(each)
+    return f"{middle:.{digits}f} [{each[0]:.{digits}f} – {each[-1]:.{digits}f}]"
+
+
+def write(target: Path | None, rows: list[dict[str, Any]]) -> None:
+    if target is None:
+        return
+    with target.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def build_lab(target: Path) -> None:
@@ -81,9 +118,11 @@ class Measurement:
     def __init__(self, options: argparse.Namespace, setting: str) -> None:
         self._options = options
         self._setting = setting
-        definition = server_definition.load(options.server)
+        name, _, setting = setting.rpartition(":")
+        definition = server_definition.load(name or options.server)
         common = settings.load(places.SETTINGS, quick=True)
-        self._server = Server(definition, options.data_dir / definition.name, common)
+        home = options.data_dir / (definition.data_of or definition.name)
+        self._server = Server(definition, home, common)
         pct, time_ms, *self._extra = setting.split("/")
         self._pct, self._time = int(pct), int(time_ms)
         self._load = dict(part.split("=") for part in options.load.split(","))
@@ -106,11 +145,13 @@ class Measurement:
         for i, (span, reads_query) in enumerate(zip(spans, said, strict=False)):
             row = {
                 "name": self._options.name,
+                "server": self._server.name,
                 "load": self._options.load,
                 "setting": self._setting,
                 "span": i,
                 "queries": span["queries"],
                 "seconds": round(span["seconds"], 2),
+                "queries_second": round(span["queries"] / span["seconds"]),
                 "pages": span["pages"],
                 "free": span["free"],
                 "measured": round(span["reads"] / span["queries"], 5),
@@ -119,7 +160,7 @@ class Measurement:
             }
             row["error_pct"] = round(100 * (row["simulated"] / row["measured"] - 1), 2)
             rows.append(row)
-            print(" ".join(f"{key}={row[key]}" for key in list(row)[2:]), flush=True)
+            print(" ".join(f"{key}={row[key]}" for key in list(row)[3:]), flush=True)
         half = spans[len(spans) // 2 :]
         measured = sum(s["reads"] for s in half) / sum(s["queries"] for s in half)
         simulated = sum(r["simulated"] * r["queries"] for r in rows[len(spans) // 2 :]) / sum(
@@ -179,6 +220,11 @@ class Measurement:
         options = self._options
         more = [f"--{name}={value}" for name, value in self._load.items()]
         more += [f"--rows={options.rows}", f"--scan_rows={options.scan_rows}"]
+        if "insert_every" in self._load:
+            self._server.execute(
+                "DROP TABLE IF EXISTS sbtest.sbtest3",
+                "CREATE TABLE sbtest.sbtest3 LIKE sbtest.sbtest1",
+            )
         load = sysbench.Load(str(_HERE / "loads.lua"), options=tuple(more))
         spans = []
         before = self._count()
@@ -219,7 +265,13 @@ class Measurement:
             # A scan is a statement as well.
             every = int(load.get("scan_every", 50))
             queries *= every / (every + 1)
+        if "insert_every" in load:
+            # Ten rows at a time; they are no executions of a prepared statement.
+            load["create_every"] = str(round(int(load.pop("insert_every")) * self._rows_page / 10))
         policy = [f"pct={self._pct}", f"time={self._time}"]
+        # Of a server with the patch old_blocks_turnover, see docs/design/lru_policy.md.
+        turnover = [e for e in self._extra if e.startswith("innodb_old_blocks_turnover=")]
+        policy += [f"turn={e.partition('=')[2]}" for e in turnover]
         # As the page cleaner and the LRU flusher do it, see buf0lrupolicy.h.
         flusher = [f"free={min(128, frames // 32)}", "refill=50"]
         policy += [f"free={_DEPTH}", "refill=0"] if self._is_stock() else flusher
