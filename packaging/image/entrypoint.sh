@@ -26,7 +26,8 @@ done
 settings=$("$@" --verbose --help 2>&1) || fail "the server refuses its options:" \
   "$(grep -E 'ERROR|unknown' <<<"$settings" || tail -n 3 <<<"$settings")" \
   "They come from the command's arguments and from the files in /etc/mysql."
-setting() { awk -v name="$1" '$1 == name { sub(/^[^ \t]+[ \t]+/, ""); print; exit }' <<<"$settings"; }
+# They stand below a line of dashes.
+setting() { awk -v name="$1" '/^-----/ { values = 1 } values && $1 == name { sub(/^[^ ]+ +/, ""); print; exit }' <<<"$settings"; }
 data=$(setting datadir) data=${data%/} socket=$(setting socket)
 mark=$data/.entrypoint-unfinished
 

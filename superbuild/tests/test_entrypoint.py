@@ -51,7 +51,8 @@ class Container:
         (folder / "mysqld").write_text(
             '#!/bin/sh\ncase "$*" in\n'
             "*--no-such*) echo '[ERROR] unknown variable no-such'; exit 1 ;;\n"
-            f"*--verbose*) echo 'datadir  {self.data}/'; echo 'socket  {self.home}/s' ;;\n"
+            f"*--verbose*) echo ' socket creation'; echo '------- -------'; echo 'datadir  {self.data}/'\n"
+            f"echo 'socket  {self.home}/s' ;;\n"
             '*) echo "started $*" ;;\nesac\n'
         )
         (folder / "mysqld").chmod(0o755)
