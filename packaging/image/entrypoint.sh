@@ -152,7 +152,9 @@ wishes() {
 # Runs beside this shell, which listens for signals; the first command that fails ends it.
 # shellcheck disable=SC2119 # it has no arguments here
 initialise() {
-  local doing='making a data directory' server file
+  local server file
+  # Not local: the trap runs when the function is left.
+  doing='making a data directory'
   trap '[ $? -eq 0 ] || say "error: $doing failed"' EXIT
   say "making a data directory, $data"
   "$@" --initialize-insecure --default-time-zone=SYSTEM --autocommit=1

@@ -40,7 +40,9 @@ for part in server client common; do
 done
 # shellcheck disable=SC2016 # apt expands it
 archives=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' 'Origin: Debian' | sort -u)
-archive=$(awk '{ print $1; exit }' <<<"$archives")
+# shellcheck disable=SC2016 # apt expands it
+archive=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' |
+  sort -u | head -n 1)
 [ -n "$archive" ] || fail "apt knows no Debian archive here (after 'apt-get update' it may)"
 # Security updates and the rest, as far as this machine takes them.
 sources=$(awk -v suite="$suite" '$2 ~ "^" suite { print "deb", $1, $2, "main" }' <<<"$archives")

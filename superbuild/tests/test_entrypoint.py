@@ -113,8 +113,13 @@ class Container:
             time.sleep(0.1)
 
     def connect(self, user="root", password="", **more):
+        # An account whose password has expired may not even set autocommit.
         return pymysql.connect(
-            unix_socket=f"{self.home}/s", user=user, password=password, autocommit=True, **more
+            unix_socket=f"{self.home}/s",
+            user=user,
+            password=password.encode(),
+            autocommit=None,
+            **more,
         )
 
     def up(self):
@@ -384,14 +389,6 @@ def test_nothing_stays_of_an_initialisation_that_fails(server, name, text, mode)
     assert server.left() == [] and server.processes() == []
 
 
-def test_a_name_that_the_server_refuses(server):
-    status, output = server.run(
-        MYSQL_ROOT_PASSWORD="a", MYSQL_DATABASE="shop\U0001f600", MYSQL_INITDB_SKIP_TZINFO="yes"
-    )
-    assert status == 1 and "MYSQL_DATABASE, MYSQL_USER and MYSQL_PASSWORD" in output, output
-    assert server.left() == []
-
-
 def hold(server):
     """A script that goes on for ever; returns when it runs."""
     server.script(
@@ -406,11 +403,9 @@ def hold(server):
     return int((server.home / "group").read_text())
 
 
-@pytest.mark.parametrize("number, status", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_an_initialisation_is_stopped_at_once(server, number, status):
+def test_an_initialisation_is_stopped_at_once(server):
     hold(server)
-    server.process.send_signal(number)
-    assert server.process.wait(timeout=600) == status
+    assert server.stop() == 143
     assert "was stopped; nothing of it was kept" in server.log.read_text()
     assert server.left() == [] and server.processes() == []
 
