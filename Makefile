@@ -213,7 +213,7 @@ stock-optimised: stock ## Lay out stock by a profile of its own, to compare with
 	@[ -f build/stock/profile/facts ] || $(MAKE) --no-print-directory profile PRESET=stock
 	@PROFILE=build/stock/profile superbuild/optimise.sh build/stock/obj/runtime_output_directory mysqld.optimised
 
-.PHONY: install package package-compare package-again test-packages
+.PHONY: install package package-compare package-again test-packages image test-image
 install: ## Install the release build (DESTDIR=, PREFIX=/usr/local/sluice)
 	@$(call build,release)
 	DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
@@ -231,7 +231,7 @@ package: ## Build all that upstream's server has; Debian packages, tar.xz, bill 
 	@superbuild/plan.sh package package
 	@$(prepare_package)
 	@$(make_packages) build/package/obj build/packages
-	@lintian --tag-display-limit 0 --fail-on error build/packages/*.deb | sed 's/^/package: lintian: /'
+	@set -o pipefail; lintian --tag-display-limit 0 --fail-on error build/packages/*.deb | sed 's/^/package: lintian: /'
 
 package-compare: ## Does it have all that unpatched upstream has, built alike? (builds that, too)
 	@$(prepare_package)
@@ -246,6 +246,12 @@ package-again: ## Package and link once more: the same bytes? (FROM_SOURCE=1: co
 SUITES ?= bookworm trixie
 test-packages: ## Install, replace, remove, purge them in minimal Debians (SUITES= STOCK=folder of packages to replace; root)
 	@for suite in $(SUITES); do packaging/test.sh $$suite build/packages $(STOCK) || exit; done
+
+image: ## Make a container image (OCI) of the packages on a slim Debian (build/packages; SUITE=bookworm; root)
+	@packaging/image/make.sh build/packages build/packages $(if $(SUITE),$(SUITE))
+
+test-image: ## Start the newest image as users do: initialise, stop, start again (umoci, crun; root)
+	@packaging/image/test.py "$$(ls -t build/packages/*.oci.tar | head -n 1)"
 
 .PHONY: upstream patches-import patches-export patches-check patches-forget patches-build upstream-newer upstream-report
 upstream: ## Fetch, verify and unpack upstream (build/upstream)

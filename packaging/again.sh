@@ -27,7 +27,7 @@ else
   ninja -C "$objects" -t targets all |
     sed -nE 's/^(.*): C(XX)?_(EXECUTABLE|MODULE_LIBRARY|SHARED_LIBRARY|STATIC_LIBRARY)_LINKER.*/\1/p' |
     (cd "$objects" && xargs -d '\n' rm -f --)
-  ninja -C "$objects" >"$again.log" 2>&1 || { tail -n 5 "$again.log" >&2; exit 1; }
+  { ninja -C "$objects" && superbuild/optimise.sh "$objects/runtime_output_directory"; } >"$again.log" 2>&1 || { tail -n 5 "$again.log" >&2; exit 1; }
 fi
 packaging/package.sh "$objects" "$again"
 if diff "$first/SHA256SUMS" "$again/SHA256SUMS"; then

@@ -23,7 +23,7 @@ is_wanted() {
 # visit FILE: the libraries it needs, and those that they need; then the way to them.
 declare -A seen
 visit() {
-  local file=$1 name from uses=''
+  local file=$1 name from way uses=''
   while read -r name; do
     is_wanted "$name" || continue
     uses=yes
@@ -39,7 +39,9 @@ visit() {
     fi
     visit "$private/$name"
   done < <(needed "$file")
-  [ -z "$uses" ] || patchelf --set-rpath "\$ORIGIN/$(realpath --relative-to="$(dirname "$file")" "$private")" "$file"
+  way=\$ORIGIN/$(realpath --relative-to="$(dirname "$file")" "$private")
+  # mysqld has it from the linker, and must not be touched once it is laid out.
+  [ -z "$uses" ] || [ "$(patchelf --print-rpath "$file")" = "$way" ] || patchelf --set-rpath "$way" "$file"
 }
 
 license() {
