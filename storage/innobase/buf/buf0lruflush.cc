@@ -277,9 +277,7 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
     if (m_asleep.load(std::memory_order_relaxed) &&
         UT_LIST_GET_LEN(m_pool->free) <
             m_low_water.load(std::memory_order_relaxed) &&
-        (serves() ||
-         DBUG_EVALUATE_IF("mutate_lru_flusher_not_aside", true, false)) &&
-        m_asleep.exchange(false)) {
+        serves() && m_asleep.exchange(false)) {
       wake();
     }
   }
