@@ -194,6 +194,8 @@ void run() {
   uint64_t wait_written = 0;
   uint64_t progress_before = 0;
   double owed = 0;
+  /* After it has given up the flusher sleeps until somebody misses a page. */
+  bool gave_up = false;
 
   for (; m.now < of("seconds") * 1e6; m.now += STEP) {
     const bool stalled = static_cast<double>(m.now) >= of("stall_from") * 1e6;
@@ -244,7 +246,7 @@ void run() {
       if (m.free > 0) {
         --m.free;
         m.taken();
-      } else if (m.help_oneself()) {
+      } else if (gave_up = false; m.help_oneself()) {
         m.taken();
       } else {
         m.waiters.push_back(m.now);
@@ -255,7 +257,7 @@ void run() {
     owed = std::min(owed, 1.0);
 
     /* The flusher. */
-    if (flusher == ASLEEP && !policy.is_served(m.state())) {
+    if (flusher == ASLEEP && !gave_up && !policy.is_served(m.state())) {
       flusher = READY;
       ready_at = m.now + static_cast<uint64_t>(of("flusher_delay"));
       ++m.n_wakeups;
@@ -328,6 +330,7 @@ void run() {
         m.waiters.clear();
         policy.give_up(m.state());
         flusher = ASLEEP;
+        gave_up = true;
         break;
     }
   }

@@ -104,6 +104,8 @@ def test_nothing_to_be_had(run: Run) -> None:
     assert r["evicted"] == 0 and r["gave_up"] > 0
     assert r["dismissed"] >= r["waits"] - 1, "nobody waits for what does not come"
     assert r["max_wait"] <= 1000
+    r = run(all_fixed=1, clients=1, rate=100, seconds=1)
+    assert r["walks"] <= r["waits"] + 32, "it sleeps until somebody misses a page"
 
 
 def test_targets(run: Run) -> None:

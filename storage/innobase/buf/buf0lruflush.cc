@@ -263,6 +263,7 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
 #ifdef UNIV_DEBUG
     /* Tests that stop the page cleaner want pages to stay where they are. */
     if (innodb_page_cleaner_disabled_debug) return false;
+    DBUG_EXECUTE_IF("lru_flusher_stands_aside", return false;);
 #endif
     return srv_lru_flusher && m_running.load(std::memory_order_relaxed) &&
            buf_get_withdraw_depth(m_pool) == 0;
@@ -277,7 +278,9 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
     if (m_asleep.load(std::memory_order_relaxed) &&
         UT_LIST_GET_LEN(m_pool->free) <
             m_low_water.load(std::memory_order_relaxed) &&
-        serves() && m_asleep.exchange(false)) {
+        (serves() ||
+         DBUG_EVALUATE_IF("mutate_lru_flusher_not_aside", true, false)) &&
+        m_asleep.exchange(false)) {
       wake();
     }
   }
@@ -289,6 +292,8 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   /** A write of an LRU batch is complete. There is a clean page at the tail;
   who waits has the first claim to it. */
   void written() {
+    DBUG_EXECUTE_IF("lru_flusher_log_written",
+                    ib::info() << "The LRU flusher hears of a write";);
     if (!m_pool->try_LRU_scan && m_n_waiters.load() == 0) {
       m_pool->try_LRU_scan = true;
     }
@@ -481,6 +486,9 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   std::vector<buf_block_t *> m_evicted;
   uint64_t m_freed{0};
   size_t m_depth{0};
+  /** Nothing was to be had: however few pages are free, it is of no use to look
+  again before somebody looks for one. */
+  bool m_gave_up{false};
   Clock::time_point m_depth_checked{};
   /** @} */
 };
@@ -609,7 +617,8 @@ bool Lru_flusher::sleep() {
   mysql_mutex_lock(&m_mutex);
   m_asleep.store(true);
   while (m_running.load() && !m_wake && m_waiters.empty() &&
-         (!serves() || UT_LIST_GET_LEN(m_pool->free) >= m_low_water.load())) {
+         (m_gave_up || !serves() ||
+          UT_LIST_GET_LEN(m_pool->free) >= m_low_water.load())) {
     mysql_cond_wait(&m_cond, &m_mutex);
     /* Whoever woke us has cleared it, and there may be nothing to do any more.
      */
@@ -617,6 +626,7 @@ bool Lru_flusher::sleep() {
   }
   m_asleep.store(false);
   m_wake = false;
+  m_gave_up = false;
   const bool running = m_running.load();
   mysql_mutex_unlock(&m_mutex);
 
@@ -677,6 +687,7 @@ void Lru_flusher::work() {
       case Lru_policy::Next::GIVE_UP:
         m_policy.give_up(now);
         m_low_water.store(m_policy.low_water());
+        m_gave_up = DBUG_EVALUATE_IF("mutate_lru_flusher_polls", false, true);
         serve_waiters();
         dismiss_waiters();
         return;
@@ -966,6 +977,8 @@ bool Lru_flusher::reserve_doublewrite() {
   DBUG_EXECUTE_IF("mutate_lru_flusher_no_reservation", return true;);
   for (;;) {
     m_wants_segment.store(true);
+    /* See buf_lru_flusher_segment_free(). */
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     if (dblwr::reserve_LRU_batch(m_pool->instance_no)) break;
 
     mysql_set_stage(stage_doublewrite.m_key);
@@ -979,6 +992,15 @@ bool Lru_flusher::reserve_doublewrite() {
   m_wants_segment.store(false);
   return true;
 }
+
+#ifdef UNIV_DEBUG
+/** Stops the writer for a test. */
+void sync_writer() {
+  static constexpr char action[] =
+      "now SIGNAL lru_flusher_latched WAIT_FOR lru_flusher_go_on TIMEOUT 300";
+  ut_a(!debug_sync_set_action(current_thd, STRING_WITH_LEN(action)));
+}
+#endif
 
 size_t Lru_flusher::write(const std::vector<page_id_t> &ids, lsn_t lsn) {
   /* Once for all pages, and before any of them is latched. The list is in the
@@ -994,6 +1016,7 @@ size_t Lru_flusher::write(const std::vector<page_id_t> &ids, lsn_t lsn) {
   if (!reserve_doublewrite()) return 0;
 
   mysql_set_stage(stage_flushing.m_key);
+  DBUG_EXECUTE_IF("lru_flusher_sync_reserved", sync_writer(););
   size_t n = 0;
   for (const auto &id : ids) {
     /* One less, as a page may come on top of its neighbours. */
@@ -1004,14 +1027,7 @@ size_t Lru_flusher::write(const std::vector<page_id_t> &ids, lsn_t lsn) {
     if (n >= ids.size()) break;
   }
 
-  DBUG_EXECUTE_IF("lru_flusher_sync", {
-    if (n > 0) {
-      static constexpr char action[] =
-          "now SIGNAL lru_flusher_latched WAIT_FOR lru_flusher_go_on "
-          "TIMEOUT 300";
-      ut_a(!debug_sync_set_action(current_thd, STRING_WITH_LEN(action)));
-    }
-  });
+  DBUG_EXECUTE_IF("lru_flusher_sync", if (n > 0) sync_writer(););
   DBUG_EXECUTE_IF("lru_flusher_crash_before_write", if (n > 0) DBUG_SUICIDE(););
 
   if (n > 0) {
@@ -1105,6 +1121,11 @@ buf_block_t *buf_lru_flusher_wait_low(buf_pool_t *buf_pool, bool &waited) {
 }
 
 void buf_lru_flusher_written(buf_pool_t *buf_pool) {
+  /* Upstream's page cleaner says itself when a search is worth while. */
+  if (!srv_lru_flusher &&
+      !DBUG_EVALUATE_IF("mutate_lru_flusher_written_if_off", true, false)) {
+    return;
+  }
   if (auto *flusher = flusher_of(buf_pool); flusher != nullptr) {
     flusher->written();
   }
