@@ -202,6 +202,8 @@ def main():
     secret.write_text(ROOT_PASSWORD + "\n")
     site = WORK / "site.cnf"
     site.write_text("[mysqld]\nmax_connections = 77\n")
+    # The place to mount it on stays for the containers that do without.
+    (WORK / "bundle/rootfs/etc/mysql/conf.d/site.cnf").touch(0o644)
     mounts = [
         (scripts(), "/docker-entrypoint-initdb.d"),
         (secret, "/secret"),
