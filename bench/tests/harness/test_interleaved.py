@@ -140,5 +140,5 @@ def test_no_server_runs_while_data_directories_are_made(monkeypatch: pytest.Monk
     }.items():
         setattr(run, name, value)
     points = [Point(Dataset("data", 1), {"clients": 1}, 3)]
-    run._interleave(SimpleNamespace(name="io"), points, 9)  # type: ignore[arg-type]  # noqa: SLF001
+    run._interleave(SimpleNamespace(name="io"), points, 9)  # type: ignore[arg-type]
     assert done == ["provide"] * 3 + ["start"] * 3 + ["burst"]
