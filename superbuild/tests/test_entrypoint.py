@@ -59,7 +59,7 @@ class Container:
         self.path = f"{folder}:{self.path}"
 
     def server(self):
-        for preset in ("release", "debug"):
+        for preset in ("debug", "release"):
             objects = ROOT / "build" / preset / "obj"
             if (objects / "runtime_output_directory/mysqld").is_file():
                 break
