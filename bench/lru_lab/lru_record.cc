@@ -48,7 +48,7 @@ std::thread writer;
 gzFile file = nullptr;
 
 void write_all() {
-  const auto *server = innodb_lru_stats_interface_v5();
+  const auto *server = innodb_lru_stats_interface_v6();
   std::vector<innodb_lru_event_t> events(1 << 17);
   std::vector<innodb_lru_event_t> waiting;
   uint64_t dropped = 0;
@@ -82,7 +82,7 @@ void write_all() {
 
 int init(void *) {
   const char *path = getenv("LRU_RECORD_FILE");
-  const auto *server = innodb_lru_stats_interface_v5();
+  const auto *server = innodb_lru_stats_interface_v6();
   if (path == nullptr || server->version != INNODB_LRU_STATS_VERSION ||
       (file = gzopen(path, "wb1")) == nullptr ||
       !server->set_trace(uint64_t{1} << 32)) {
@@ -93,7 +93,7 @@ int init(void *) {
 }
 
 int deinit(void *) {
-  innodb_lru_stats_interface_v5()->set_trace(0);
+  innodb_lru_stats_interface_v6()->set_trace(0);
   stop = true;
   if (writer.joinable()) writer.join();
   return 0;

@@ -8,7 +8,7 @@
 Prints, and writes as CSV, a line for each span of each setting: queries, reads a query of the
 server, and those of the simulation with the same load, list length and speed; then the same
 for the last half. A setting is innodb_old_blocks_pct/innodb_old_blocks_time, and may go on
-with more options of the server: 37/1000/innodb_lru_flusher=OFF. It may begin with the name of
+with more options of the server: 37/1000/innodb_old_blocks_turnover=50. It may begin with the name of
 another server and a colon, stock:37/1000; all servers use the same data, one after the other.
 
 Counts are no times: they do not depend on what else the machine does, unless a setting is near to
@@ -36,6 +36,7 @@ from harness.settings import size_in_bytes
 
 _HERE = Path(__file__).resolve().parent
 _DEPTH = 1024  #: innodb_lru_scan_depth, its default
+_DEFAULT_TIME = 1000  #: innodb_old_blocks_time, its default
 _COUNTERS = (
     "SELECT SUM(NUMBER_PAGES_READ) AS reads_, SUM(DATABASE_PAGES) AS pages,"
     " SUM(FREE_BUFFERS) AS free, SUM(PAGES_MADE_YOUNG) AS made_young"
@@ -197,15 +198,17 @@ class Measurement:
         mark.write_text(json.dumps(wanted))
 
     def _start(self, pool: int) -> None:
+        # A default that is set would be obeyed, and innodb_old_blocks_turnover would not.
+        is_default = self._time == _DEFAULT_TIME
+        time = () if is_default else (f"--innodb_old_blocks_time={self._time}",)
         self._server.start(
             {
                 "buffer_pool_size": pool,
                 "buffer_pool_instances": 1,
                 "lru_scan_depth": _DEPTH,
-                "old_blocks_time": self._time,
                 "adaptive_hash_index": "off",
             },
-            extra=(f"--innodb_old_blocks_pct={self._pct}", *(f"--{e}" for e in self._extra)),
+            extra=(f"--innodb_old_blocks_pct={self._pct}", *time, *(f"--{e}" for e in self._extra)),
         )
 
     def _count(self) -> dict[str, float]:
@@ -269,9 +272,9 @@ class Measurement:
             # Ten rows at a time; they are no executions of a prepared statement.
             load["create_every"] = str(round(int(load.pop("insert_every")) * self._rows_page / 10))
         policy = [f"pct={self._pct}", f"time={self._time}"]
-        # Of a server with the patch old_blocks_turnover, see docs/design/lru_policy.md.
         turnover = [e for e in self._extra if e.startswith("innodb_old_blocks_turnover=")]
-        policy += [f"turn={e.partition('=')[2]}" for e in turnover]
+        for option in turnover:
+            policy += [f"turn={option.partition('=')[2]}", "earn=1"]
         # As the page cleaner and the LRU flusher do it, see buf0lrupolicy.h.
         flusher = [f"free={min(128, frames // 32)}", "refill=50"]
         policy += [f"free={_DEPTH}", "refill=0"] if self._is_stock() else flusher

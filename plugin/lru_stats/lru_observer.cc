@@ -269,6 +269,8 @@ std::vector<Setting> wanted_settings() {
     s.config.curr_size = static_cast<uint64_t>(pages);
     s.config.old_pct = pct;
     s.config.old_time_ms = time_ms;
+    s.config.old_turnover =
+        time_ms == INNODB_LRU_TURNOVER_TIME_MS ? pool.old_blocks_turnover : 0;
     wanted.push_back(s);
   };
 

@@ -321,6 +321,20 @@ void Lru_simulator::remove(List &list, uint32_t removed) {
   }
 }
 
+/** See buf_lru_turnover_note(). */
+void Lru_simulator::note_turnover(List &list) const {
+  if (list.config.old_turnover == 0) return;
+  const auto parts = list.marks.size();
+  if (++list.came < list.old_len / parts) return;
+  list.came = 0;
+  auto &mark = list.marks[list.n_marks++ % parts];
+  if (list.n_marks > parts) {
+    list.turnover_limit_ms = std::max<uint64_t>(
+        (m_now_ms - mark) * list.config.old_turnover / 100, 1);
+  }
+  mark = m_now_ms;
+}
+
 /** See buf_LRU_add_block_low().
 @param[in,out]  list   list
 @param[in]      added  row of the page
@@ -335,6 +349,7 @@ void Lru_simulator::add(List &list, uint32_t added, bool old) {
     link_after(list, list.old, added);
     n.old = true;
     list.old_len++;
+    note_turnover(list);
   }
   if (list.old != NONE) {
     adjust_old(list);
@@ -433,7 +448,9 @@ void Lru_simulator::touch(List &list, uint32_t touched) {
   if (list.clock == 0) return; /* nothing was evicted yet */
 
   if (n.old && list.config.old_time_ms != 0) {
-    if (now - n.access_ms < list.config.old_time_ms) return;
+    const auto wait =
+        std::min(list.config.old_time_ms, list.turnover_limit_ms);
+    if (now - n.access_ms < wait) return;
   } else {
     const auto since =
         n.has_clock ? static_cast<uint32_t>(list.clock) - n.clock : list.clock;
@@ -602,6 +619,7 @@ double Lru_simulator::slope(const List &list) const {
   for (const auto &other : m_lists) {
     if (other.config.old_pct != list.config.old_pct ||
         other.config.old_time_ms != list.config.old_time_ms ||
+        other.config.old_turnover != list.config.old_turnover ||
         !other.evicting || other.began >= m_events) {
       continue;
     }

@@ -64,10 +64,13 @@ struct Lru_config {
   unsigned old_pct;
   /** innodb_old_blocks_time */
   uint64_t old_time_ms;
+  /** innodb_old_blocks_turnover, or 0 where it does not limit that time */
+  unsigned old_turnover;
 
   bool operator==(const Lru_config &other) const {
     return pages == other.pages && curr_size == other.curr_size &&
-           old_pct == other.old_pct && old_time_ms == other.old_time_ms;
+           old_pct == other.old_pct && old_time_ms == other.old_time_ms &&
+           old_turnover == other.old_turnover;
   }
 };
 
@@ -274,6 +277,13 @@ class Lru_simulator {
     double old_share;
     /** Evictions after which a young page is moved again, not scaled. */
     uint64_t quarter;
+    /** As in buf0lruturnover.cc: pages that came to the old part since the time
+    was taken, when that was the last times, how often it was, and what the
+    share of the last turnover is. */
+    uint32_t came{0};
+    std::array<uint64_t, 8> marks{};
+    size_t n_marks{0};
+    uint64_t turnover_limit_ms{UINT64_MAX};
     /** InnoDB's freed_page_clock, not scaled: the pages that left the list,
     each counted as as many as it stands for. */
     double clock_exact{0};
@@ -309,6 +319,7 @@ class Lru_simulator {
   void adjust_old(List &list);
 
   void remove(List &list, uint32_t row);
+  void note_turnover(List &list) const;
   void add(List &list, uint32_t row, bool old);
   void advance_clock(List &list) const;
   void evict_last(List &list);

@@ -49,10 +49,10 @@ namespace lru_stats {
 
 std::mutex setting_mutex;
 
-/* A server without the counters has no innodb_lru_stats_interface_v5(): then
+/* A server without the counters has no innodb_lru_stats_interface_v6(): then
 the library is not even loaded, and INSTALL PLUGIN shows that name. */
 const innodb_lru_stats_interface_t *server() {
-  return innodb_lru_stats_interface_v5();
+  return innodb_lru_stats_interface_v6();
 }
 
 bool check_server() {

@@ -23,7 +23,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
  lru_simulate FILE MEMORY THRESHOLD CONFIGS...
  Records of FILE: number of the page, or the argument (8 bytes); time in ms (4);
  operation (4), see below. CONFIGS is pages:curr_size:pct:time,..., the first
- list for the start and the others for the operation CONFIGS. Prints one line of
+ list for the start and the others for the operation CONFIGS; :turnover may follow the time. Prints one line of
  JSON for each PRINT and one at the end. */
 
 #include "plugin/lru_stats/lru_simulator.h"
@@ -70,6 +70,7 @@ std::vector<Lru_config> parse(const char *text) {
     in >> config.pages >> colon >> config.curr_size >> colon >>
         config.old_pct >> colon >> config.old_time_ms;
     if (!in) exit(2);
+    in >> colon >> config.old_turnover; /* or nothing */
     configs.push_back(config);
   }
   return configs;

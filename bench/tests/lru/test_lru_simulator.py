@@ -33,13 +33,14 @@ class Config:
     pct: int = 37
     time: int = 1000
     curr_size: int | None = None
+    turnover: int = 0
 
     @property
     def size(self) -> int:
         return self.pages + 100 if self.curr_size is None else self.curr_size
 
     def __str__(self) -> str:
-        return f"{self.pages}:{self.size}:{self.pct}:{self.time}"
+        return f"{self.pages}:{self.size}:{self.pct}:{self.time}:{self.turnover}"
 
 
 @dataclass
@@ -56,6 +57,9 @@ class Plain:
     clock: int = 0
     full: bool = False
     reads: int = 0
+    came: int = 0
+    marks: list[int] = field(default_factory=list)
+    now: int = 0
 
     def __post_init__(self) -> None:
         self.ratio = max(51, min(1024, self.config.pct * 1024 // 100))
@@ -91,6 +95,10 @@ class Plain:
                 self.midpoint += 1
         else:
             self.pages.insert(self.midpoint + 1, page)
+            self.came += 1
+            if self.came >= (len(self.pages) - self.midpoint) // 8:
+                self.came = 0
+                self.marks.append(self.now)
         if len(self.pages) == self.min_len:
             self.midpoint = 0
         if len(self.pages) >= self.min_len:
@@ -109,18 +117,23 @@ class Plain:
         self.clock_of[page] = 0
         self.add(page, old=old)
 
+    def wait(self) -> int:
+        if not self.config.turnover or len(self.marks) < 9:
+            return self.config.time
+        turnover = self.marks[-1] - self.marks[-9]
+        return min(self.config.time, max(1, turnover * self.config.turnover // 100))
+
     def is_too_old(self, page: int, now: int) -> bool:
         if self.clock == 0:
             return False
-        if (
-            self.config.time
-            and self.midpoint is not None
-            and self.pages.index(page) >= self.midpoint
-        ):
-            return now - self.access_time[page] >= self.config.time
+        old = self.midpoint is not None and self.pages.index(page) >= self.midpoint
+        unearned = self.config.turnover and self.clock_of[page] == 0
+        if self.config.time and (old or unearned):
+            return now - self.access_time[page] >= self.wait()
         return not self.clock < self.clock_of[page] + self.quarter
 
     def event(self, operation: int, page: int, now: int) -> None:
+        self.now = max(self.now, now)
         present = page in self.access_time
         if operation == FORGET:
             if present:
@@ -264,6 +277,8 @@ def test_exact(run: Run, make: Callable[..., Trace], several: int) -> None:
         Config(1000, pct=5),
         Config(1000, pct=95),
         Config(1000, pct=95, time=0),
+        Config(1000, turnover=50),
+        Config(1000, pct=95, turnover=10),
         Config(700, time=200, curr_size=2500),
         Config(300),
         Config(300, time=0),
@@ -272,7 +287,8 @@ def test_exact(run: Run, make: Callable[..., Trace], several: int) -> None:
         Config(1800, curr_size=600),
     ]
     configs = [
-        Config(one.pages * several, one.pct, one.time, one.size * several) for one in configs
+        Config(one.pages * several, one.pct, one.time, one.size * several, one.turnover)
+        for one in configs
     ]
     trace = make(np.random.default_rng(1), 1000 * several, 12000 * several)
     sampled = [page_hash(page) < ALL // several for page in trace["page"].tolist()]

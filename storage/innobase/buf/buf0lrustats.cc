@@ -41,6 +41,9 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "buf0lrucount.h"
 #include "buf0lruindex.h"
 #include "buf0lrutrace.h"
+#if __has_include("buf0lruturnover.h")
+#include "buf0lruturnover.h"
+#endif
 #include "ibuf0ibuf.h"
 #include "my_dbug.h"
 #include "my_systime.h"
@@ -319,8 +322,13 @@ void lru_stats_pool(innodb_lru_pool_t *pool) {
         (buf_pool->LRU_old_ratio * 100 + BUF_LRU_OLD_RATIO_DIV / 2) /
         BUF_LRU_OLD_RATIO_DIV);
   }
-  pool->old_blocks_time_ms =
-      static_cast<uint32_t>(get_buf_LRU_old_threshold().count());
+  /* Not get_buf_LRU_old_threshold(), which innodb_old_blocks_turnover may make
+  shorter all the time. */
+  pool->old_blocks_time_ms = buf_LRU_old_threshold;
+#if __has_include("buf0lruturnover.h")
+  static_assert(INNODB_LRU_TURNOVER_TIME_MS == BUF_LRU_OLD_TIME_DEFAULT);
+  pool->old_blocks_turnover = srv_old_blocks_turnover;
+#endif
   pool->gets_of_a_read = gets_of_a_read(ibuf);
 }
 
@@ -379,7 +387,7 @@ class Eviction {
 
 }  // namespace
 
-const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v5() {
+const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v6() {
   static const innodb_lru_stats_interface_t functions = {
       INNODB_LRU_STATS_VERSION, sizeof(innodb_lru_stats_t),
       lru_stats_instances,      lru_stats_read,

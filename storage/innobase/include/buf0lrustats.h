@@ -24,7 +24,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
  This header is self-contained on purpose. The plugin includes nothing else of
  InnoDB, so it does not depend on the flags InnoDB was compiled with. Whoever
  changes anything in here must raise INNODB_LRU_STATS_VERSION and the number in
- the name of innodb_lru_stats_interface_v5(): a plugin of another version then
+ the name of innodb_lru_stats_interface_v6(): a plugin of another version then
  fails to load with the name of the function it misses. */
 
 #ifndef buf0lrustats_h
@@ -33,7 +33,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <cstdint>
 
 /** Version of everything in this header. */
-constexpr uint32_t INNODB_LRU_STATS_VERSION = 5;
+constexpr uint32_t INNODB_LRU_STATS_VERSION = 6;
 
 /** State and counters of one buffer pool instance.
 
@@ -188,6 +188,9 @@ constexpr uint32_t innodb_lru_page_hash(uint64_t page) {
   return static_cast<uint32_t>(page >> 32);
 }
 
+/** The innodb_old_blocks_time that innodb_old_blocks_turnover limits. */
+constexpr uint32_t INNODB_LRU_TURNOVER_TIME_MS = 1000;
+
 /** All of the buffer pool, its instances added up, and its settings. Read
 without a latch. */
 struct innodb_lru_pool_t {
@@ -207,6 +210,8 @@ struct innodb_lru_pool_t {
   uint32_t old_blocks_pct;
   /** innodb_old_blocks_time. */
   uint32_t old_blocks_time_ms;
+  /** innodb_old_blocks_turnover, 0 in a server without. */
+  uint32_t old_blocks_turnover;
   /** Page gets that the read of a leaf page brings about besides its own: 1 if
   the bitmap page of the change buffer is looked at, 0 if the change buffer is
   known to be empty. */
@@ -330,7 +335,7 @@ struct innodb_lru_stats_interface_t {
 
 extern "C" {
 /** @return the interface; never nullptr */
-const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v5();
+const innodb_lru_stats_interface_t *innodb_lru_stats_interface_v6();
 }
 
 #endif /* buf0lrustats_h */

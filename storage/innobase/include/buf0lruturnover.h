@@ -1,0 +1,87 @@
+/*****************************************************************************
+
+Copyright (c) 2026, Sluice contributors.
+
+This program is free software; you can redistribute it and/or modify it under
+the terms of the GNU General Public License, version 2.0, as published by the
+Free Software Foundation.
+
+This program is distributed in the hope that it will be useful, but WITHOUT
+ANY WARRANTY; without even the implied warranty of MERCHANTABILITY or FITNESS
+FOR A PARTICULAR PURPOSE. See the GNU General Public License, version 2.0,
+for more details.
+
+You should have received a copy of the GNU General Public License along with
+this program; if not, write to the Free Software Foundation, Inc.,
+51 Franklin St, Fifth Floor, Boston, MA 02110-1301  USA
+
+*****************************************************************************/
+
+/** @file include/buf0lruturnover.h
+ Which access makes a page young, while innodb_old_blocks_time has its default:
+
+ - The page has waited for that time, but no longer than a share of the time in
+ which the old part is replaced. Where that is replaced faster than once in
+ innodb_old_blocks_time, no page would ever be made young.
+ - A page that came to the young part without an access has to wait, too. The
+ boundary of the old part moves over the newest pages whenever the list gets
+ longer, that is, after each refill of the free list. Upstream moves such a page
+ to the start of the list on its first access. */
+
+#ifndef buf0lruturnover_h
+#define buf0lruturnover_h
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "my_dbug.h"
+#include "univ.i"
+#include "ut0cpu_cache.h"
+
+struct buf_pool_t;
+
+/** innodb_old_blocks_turnover: the share in percent; 0: no such limit. */
+extern uint srv_old_blocks_turnover;
+
+/** innodb_old_blocks_time when nobody has set it. Any other value is obeyed to
+the letter. */
+constexpr uint BUF_LRU_OLD_TIME_DEFAULT = 1000;
+
+/** Milliseconds that the share comes to, at least 1, as 0 has another meaning;
+UINT32_MAX: no limit, or not known yet. Each access reads it, so it has a cache
+line of its own. */
+struct alignas(ut::INNODB_CACHE_LINE_SIZE) Buf_lru_turnover_limit {
+  std::atomic<uint32_t> ms{UINT32_MAX};
+};
+extern Buf_lru_turnover_limit buf_lru_turnover_limit;
+
+/** @param[in]  configured  innodb_old_blocks_time
+@return true if nobody has asked for upstream's rule */
+inline bool buf_lru_turnover_rules(uint configured) {
+  return configured == BUF_LRU_OLD_TIME_DEFAULT && srv_old_blocks_turnover != 0;
+}
+
+/** @param[in]  configured  innodb_old_blocks_time
+@return how many milliseconds ago the first access must be */
+inline uint buf_lru_turnover_threshold(uint configured) {
+  if (configured != BUF_LRU_OLD_TIME_DEFAULT &&
+      DBUG_EVALUATE_IF("mutate_lru_turnover_obeys_nobody", false, true)) {
+    return configured;
+  }
+  /* For tests that must not depend on how long anything takes. */
+  DBUG_EXECUTE_IF("old_blocks_time_is_endless", configured = UINT32_MAX;);
+  return std::min<uint>(
+      configured, buf_lru_turnover_limit.ms.load(std::memory_order_relaxed));
+}
+
+/** Notes that a page was put to the start of the old part.
+@param[in]  buf_pool  buffer pool instance; the caller holds its LRU list mutex
+*/
+void buf_lru_turnover_note(const buf_pool_t *buf_pool);
+
+/** Sets innodb_old_blocks_turnover. It takes effect at once.
+@param[in]  percent  new value */
+void buf_lru_turnover_set(uint percent);
+
+#endif /* buf0lruturnover_h */
