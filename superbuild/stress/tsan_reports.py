@@ -40,7 +40,7 @@ _ON_PURPOSE = {
     ("buf0lrustats.cc", "uncounted_accesses"): "upstream's counters",
     ("buf0lrustats.cc", "buf_lru_stats_not_old"): "upstream's counter of evictions",
     ("buf0lrustats.cc", "buf_lru_hook_accessed"): "which part a page is in; is anything evicted",
-    ("buf0lruflush.cc", "evict"): "upstream's counter, read by the status while it is counted up",
+    ("buf0lruevict.cc", "evict"): "upstream's counter, read by the status while it is counted up",
     ("buf0lruwalk.h", "buf_lru_walk"): "a page's state, looked at again under its mutex",
     ("buf0lruindex.cc", "resolve"): "an index that is being created",
     # A lambda of look_through_pool() or resolve().
