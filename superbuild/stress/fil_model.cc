@@ -428,7 +428,7 @@ void flush_all() {
 void close(File &f) {
   std::lock_guard guard(f.mutex);
   if (!f.is_open.load()) return;
-  if (!f.gate.is_flushed() || !f.gate.shut()) return;
+  if (!f.gate.is_flushed() || !f.gate.try_shut()) return;
   if (!f.gate.is_flushed()) {
     if (!f.stopped.load()) f.gate.open();
     return;

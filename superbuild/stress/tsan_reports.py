@@ -47,7 +47,7 @@ _ON_PURPOSE = {
     ("buf0lruindex.cc", "operator"): "which part a page is in; an index that is being created",
     # A lambda of buf_lru_trace_set().
     ("buf0lrutrace.cc", "operator"): "which page it is, looked at again under its mutex",
-    ("fil0fast.cc", "read_racy"): "an old size sends the caller the way with the mutex",
+    ("fil0priv.h", "fil_fast_read_racy"): "an old size sends the caller the way with the mutex",
 }
 
 
