@@ -19,6 +19,7 @@
 #include <set>
 #include <string>
 
+#include "mutex_lock.h"
 #include "my_dbug.h"
 #include "my_sys.h"
 #include "mysql/components/services/log_builtins.h"

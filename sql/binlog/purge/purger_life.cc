@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "mutex_lock.h"
 #include "my_dbug.h"
 #include "my_sys.h"
 #include "my_thread.h"

@@ -30,6 +30,7 @@
 #include <chrono>
 #include <string>
 
+#include "mutex_lock.h"
 #include "my_dbug.h"
 #include "my_sys.h"
 #include "my_systime.h"

@@ -30,6 +30,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <unordered_map>
 #include <vector>
 
+#include "dict0dd.h"
 #include "dict0dict.h"
 #include "dict0mem.h"
 #include "fil0fil.h"

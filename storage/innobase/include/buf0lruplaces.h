@@ -56,6 +56,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <vector>
 
 #include "buf0lruindex.h"
+#include "univ.i"
 #include "ut0cpu_cache.h"
 
 namespace lru_index {
