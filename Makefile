@@ -20,13 +20,13 @@ export UPSTREAM_TARBALL UPSTREAM_PIN
 
 PATCHES = superbuild/patches.py
 TREES = build/upstream build/tree
-build = cmake --preset $(1) >/dev/null && cmake --build --preset $(1)
+build = cmake --preset $(1) >/dev/null && superbuild/progress.py cmake --build --preset $(1)
 
 .PHONY: help
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | column -t -s $$'\t'
 
-.PHONY: run run-counters stop
+.PHONY: run run-counters monitor stop
 run: PRESET = release
 run: ## Build, start a server, run a load and show pages moving through the LRU
 	@superbuild/plan.sh run $(PRESET)
@@ -38,7 +38,15 @@ run: ## Build, start a server, run a load and show pages moving through the LRU
 run-counters: ## Every LRU counter before and after the load of the last make run
 	@demo/run.sh --all
 
-stop: ## Stop the server that make run left running
+monitor: PRESET = release
+monitor: ## The same server with Prometheus, its exporter and the dashboard, from Debian packages (PICTURE=file.png)
+	@superbuild/plan.sh run $(PRESET)
+	@superbuild/dependencies.sh
+	@superbuild/as-user.sh --check
+	@$(call build,$(PRESET))
+	@PRESET=$(PRESET) PICTURE=$(call absolute,$(PICTURE)) demo/monitor.sh
+
+stop: ## Stop the server that make run or make monitor left running
 	@demo/stop.sh
 
 .PHONY: test test-long test-mutations
@@ -289,7 +297,7 @@ lint: upstream $(VENV)/complete ## ShellCheck, formatting and the patch series
 	@superbuild/format.sh --check
 	@git ls-files '*.sh' .ci/run | xargs shellcheck -x
 	@cd bench && for how in 'check' 'format --check'; do \
-	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{profile,stress,powercut,tests,mutations.py,results.py,upstream_tests.py} ../packaging ../demo || exit; done
+	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{profile,stress,powercut,tests,mutations.py,progress.py,results.py,upstream_tests.py} ../packaging ../demo || exit; done
 	@$(PATCHES) check $(TREES)
 
 clean: ## Remove all that was built (downloads and ccache stay)

@@ -1,4 +1,4 @@
-# Sourced by run.sh and stop.sh: the demonstration's server, and how it is found.
+# Sourced by run.sh, monitor.sh and stop.sh: the demonstration's server, and how it is found.
 # shellcheck shell=bash
 
 home=${DEMO_HOME:-$PWD/build/run} # for the tests
@@ -32,4 +32,18 @@ stop_server() {
   done
   echo "error: process $pid is still shutting down; $home/mysqld.log says what it does" >&2
   return 1
+}
+
+# Ends what make monitor left running: the exporter works in the data directory, for the
+# socket, and Prometheus in a folder of its own.
+stop_monitoring() {
+  local process is
+  for process in /proc/[0-9]*; do
+    is=$(<"$process/comm") || continue
+    if { [ "$is" = prometheus-sql- ] && [ "$process/cwd" -ef "$home/data" ]; } ||
+      { [ "$is" = prometheus ] && [ "$process/cwd" -ef "$home/monitor" ]; }; then
+      kill -- "${process#/proc/}"
+      echo "stop: $is, process ${process#/proc/}, is told to end"
+    fi
+  done 2>/dev/null
 }

@@ -12,12 +12,13 @@ source upstream/pin
 case $preset in
   release) whole=4000 minutes=50 ;;
   package) whole=5000 minutes=65 ;;
-  debug) whole=4000 minutes=60 ;;
+  debug) whole=4000 minutes=35 ;;
   *) whole=6000 minutes=60 ;;
 esac
 case $goal in
   run) beside=1000 ;;
   package) beside=3000 ;;
+  test) beside=2000 after=" to build and 40 for the tests" ;;
   *) beside=2000 ;;
 esac
 
@@ -51,5 +52,5 @@ missing=$((whole > there ? whole - there : 0))
 free=$(df --output=avail -BG . | tail -n 1 | tr -dc 0-9)
 echo "make $goal: builds MySQL $UPSTREAM_VERSION with Sluice's patches, preset $preset, in build/:" \
   "$download, $(((missing + beside + 999) / 1000)) GB of disk ($free GB free)," \
-  "about $minutes minutes on 2 cores (a few with a warm ccache)."
+  "about $minutes minutes${after:-} on 2 cores (a few to build with a warm ccache)."
 enough "$((missing + beside))" "make $goal"

@@ -33,7 +33,6 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -50,6 +49,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "mysql/psi/mysql_thread.h"
 #include "plugin/lru_stats/lru_simulator.h"
 #include "plugin/lru_stats/lru_stats.h"
+#include "plugin/lru_stats/lru_whatif.h"
 
 namespace lru_stats {
 
@@ -113,95 +113,7 @@ constexpr size_t MOST_AGES = 65536;
 /** Batches without a pause. */
 constexpr int MOST_BATCHES = 4;
 
-/** How long the evidence of a list that has room is collected, the first time
-and from then on. */
-constexpr std::chrono::seconds FIRST_WINDOW{10};
-constexpr std::chrono::seconds WINDOW{60};
-
-/** References that an estimate needs to be shown, and to be of much worth. */
-constexpr uint64_t LEAST_REFERENCES = 100;
-constexpr uint64_t GOOD_REFERENCES = 1000;
-
 constexpr uint64_t MAX_TRACE = Lru_simulator::ALL;
-
-/** Sizes that are simulated, by that of the pool. */
-constexpr double SIZES[] = {0.25, 0.5, 1, 2, 4, 8};
-
-/** innodb_old_blocks_pct that are simulated: the ends and the default. */
-constexpr uint32_t PCTS[] = {5, 37, 95};
-
-/** innodb_old_blocks_time that are always simulated. */
-constexpr uint32_t TIMES[] = {0, 1000};
-
-/** Reads of the server that were of sampled pages. */
-struct Sampled_reads {
-  uint64_t n{0};
-  /** Each counted as as many as it stood for. */
-  double weighted{0};
-};
-
-/** From when on a configuration is counted. */
-struct Baseline {
-  bool set{false};
-  uint64_t gets{0};
-  uint64_t reads{0};
-  uint64_t references{0};
-  Sampled_reads sampled;
-  Clock::time_point when;
-};
-
-/** What was seen of a configuration for a time. */
-struct Evidence {
-  double seconds{0};
-  /** Page gets and reads of the server. */
-  double gets{0};
-  double measured_reads{0};
-  /** Sampled references. */
-  uint64_t references{0};
-  /** Reads of the simulated pool, and two standard errors. */
-  double reads{0};
-  double error{0};
-  uint64_t sampled_reads{0};
-
-  /** What the same pages cause in both adds up, so errors do, too. */
-  void add(const Evidence &other) {
-    seconds += other.seconds;
-    gets += other.gets;
-    measured_reads += other.measured_reads;
-    references += other.references;
-    reads += other.reads;
-    error += other.error;
-    sampled_reads += other.sampled_reads;
-  }
-
-  void fade(double factor) {
-    seconds *= factor;
-    gets *= factor;
-    measured_reads *= factor;
-    references =
-        static_cast<uint64_t>(static_cast<double>(references) * factor);
-    reads *= factor;
-    error *= factor;
-    sampled_reads =
-        static_cast<uint64_t>(static_cast<double>(sampled_reads) * factor);
-  }
-};
-
-/** What the rows are made of that the simulator does not know. */
-struct Setting {
-  uint64_t pool_size;
-  uint32_t pct;
-  uint32_t time_ms;
-  bool running;
-  Lru_config config;
-  Baseline baseline;
-  /** The list was full, and the baseline is not before that. */
-  bool full{false};
-  /** As long as it is not, what the last whole window has shown. */
-  Evidence window{};
-  /** What was seen while another share of the pages was sampled. */
-  Evidence past{};
-};
 
 /* Everything in this section is protected by control_mutex. */
 
@@ -219,15 +131,7 @@ bool stop_thread = false;
 uint64_t threshold = 0;
 innodb_lru_pool_t pool{};
 
-std::unique_ptr<Lru_simulator> simulator;
-std::vector<Setting> settings;
-uint64_t whatif_memory = uint64_t{16} << 20;
-std::vector<uint32_t> whatif_times;
-bool whatif_on = false;
-uint64_t references = 0;
-Sampled_reads sampled_reads;
-int64_t whatif_since = 0;
-uint64_t whatif_lost = 0;
+Whatif whatif(pool);
 
 /** Is there while INNODB_LRU_AGE_HISTOGRAM shows it, or it finds the pages that
 are read again. */
@@ -245,237 +149,11 @@ double rate() {
   return static_cast<double>(threshold) / static_cast<double>(MAX_TRACE);
 }
 
-/** Makes what is to be simulated. The caller holds data_mutex. */
-std::vector<Setting> wanted_settings() {
-  std::vector<Setting> wanted;
-  if (pool.curr_pages == 0) return wanted;
-
-  const auto add = [&](double size, uint32_t pct, uint32_t time_ms) {
-    const auto pages = static_cast<double>(pool.curr_pages) * size;
-    const auto pool_size =
-        static_cast<uint64_t>(static_cast<double>(pool.size) * size);
-    for (const auto &s : wanted) {
-      if (s.pool_size == pool_size && s.pct == pct && s.time_ms == time_ms) {
-        return;
-      }
-    }
-    Setting s{};
-    s.pool_size = pool_size;
-    s.pct = pct;
-    s.time_ms = time_ms;
-    s.running = size == 1 && pct == pool.old_blocks_pct &&
-                time_ms == pool.old_blocks_time_ms;
-    s.config.pages = static_cast<uint64_t>(pages);
-    s.config.curr_size = static_cast<uint64_t>(pages);
-    s.config.old_pct = pct;
-    s.config.old_time_ms = time_ms;
-    s.config.old_turnover =
-        time_ms == INNODB_LRU_TURNOVER_TIME_MS ? pool.old_blocks_turnover : 0;
-    wanted.push_back(s);
-  };
-
-  std::vector<uint32_t> times{pool.old_blocks_time_ms};
-  times.insert(times.end(), std::begin(TIMES), std::end(TIMES));
-  times.insert(times.end(), whatif_times.begin(), whatif_times.end());
-
-  for (const auto size : SIZES) {
-    for (const auto time_ms : times) add(size, pool.old_blocks_pct, time_ms);
-  }
-  for (const auto pct : PCTS) add(1, pct, pool.old_blocks_time_ms);
-  return wanted;
-}
-
-/** The simulated lists are as long as the server's is, which goes up and down
-as free pages are taken and made. The caller holds data_mutex. */
-void follow_length() {
-  /* Some pages of a pool are never in the list: hash tables, locks, and free
-  ones that InnoDB keeps ready. How many, is only seen when it is full. */
-  simulator->follow_pool(pool.lru_pages, pool.curr_pages,
-                         pool.free_pages < pool.curr_pages / 5);
-}
-
-/** Brings the simulation in line with the server's settings. The caller holds
-data_mutex. */
-void follow_settings() {
-  server()->pool(&pool);
-  if (!whatif_on || pool.curr_pages == 0) return;
-
-  auto wanted = wanted_settings();
-  const bool same = wanted.size() == settings.size() &&
-                    std::equal(wanted.begin(), wanted.end(), settings.begin(),
-                               [](const Setting &a, const Setting &b) {
-                                 return a.config == b.config &&
-                                        a.running == b.running &&
-                                        a.pool_size == b.pool_size;
-                               });
-  if (same && simulator != nullptr) {
-    follow_length();
-    return;
-  }
-
-  std::vector<Lru_config> configs;
-  for (const auto &s : wanted) configs.push_back(s.config);
-
-  if (simulator == nullptr) {
-    simulator = std::make_unique<Lru_simulator>(configs, whatif_memory);
-    simulator->lower_threshold(threshold);
-    whatif_since = static_cast<int64_t>(my_micro_time());
-  } else {
-    simulator->update_configs(configs);
-    for (auto &w : wanted) {
-      for (const auto &s : settings) {
-        if (s.config == w.config) {
-          /* What runs from now on is measured from now on. */
-          if (w.running && !s.running) continue;
-          w.baseline = s.baseline;
-          w.full = s.full;
-          w.window = s.window;
-          w.past = s.past;
-        }
-      }
-    }
-  }
-  settings = std::move(wanted);
-  follow_length();
-}
-
-/** By chance the sample has more of the reads than its share, or less. As all
-reads are counted and those of the sample, too, it is known by how much for the
-running configuration, and others have the same pages: a ratio estimator.
-@param[in]  e  measured reads
-@param[in]  s  configuration that they are counted for
-@return factor for what is estimated from the sample, 1 if too little is known
-*/
-double share_of_sample(const Evidence &e, const Setting &s) {
-  const auto n = sampled_reads.n - s.baseline.sampled.n;
-  const auto weighted = sampled_reads.weighted - s.baseline.sampled.weighted;
-  if (n < LEAST_REFERENCES) return 1;
-  return std::clamp(e.measured_reads / weighted, 0.5, 2.0);
-}
-
-/** @return what was seen of a configuration since its baseline */
-Evidence evidence_of(const Setting &s, const Lru_estimate &estimate,
-                     const innodb_lru_pool_t &now) {
-  Evidence e;
-  e.seconds =
-      std::chrono::duration<double>(Clock::now() - s.baseline.when).count();
-  e.gets = static_cast<double>(now.gets - s.baseline.gets);
-  e.measured_reads = static_cast<double>(now.reads - s.baseline.reads);
-  e.references = references - s.baseline.references;
-  const auto factor = share_of_sample(e, s);
-  /* What is not proved may all be reads, or none. */
-  e.reads = (estimate.reads + estimate.unproved) * factor;
-  e.error =
-      (2 * std::sqrt(estimate.reads_variance) + estimate.unproved) * factor;
-  e.sampled_reads = estimate.sampled_reads;
-  return e;
-}
-
-/** @return what is shown of a configuration */
-Evidence shown(const Setting &s, const Lru_estimate &estimate,
-               const innodb_lru_pool_t &now) {
-  if (!s.full) {
-    return s.past.seconds > s.window.seconds ? s.past : s.window;
-  }
-  auto e = evidence_of(s, estimate, now);
-  e.add(s.past);
-  return e;
-}
-
-/** For each leaf page that is read while the change buffer is not empty, InnoDB
-looks at its bitmap, see buf_page_io_complete() and
-ibuf_merge_or_delete_for_page(): a get of a page that is always there. So who
-reads more has more gets, too.
-@param[in]  e      what was measured
-@param[in]  reads  reads of the configuration
-@param[in]  extra  innodb_lru_pool_t::gets_of_a_read
-@return hit rate in percent of the same load with other reads than measured */
-double hit_pct_with(const Evidence &e, double reads, uint32_t extra) {
-  reads = std::max(reads, 0.0);
-  const auto gets =
-      std::max({e.gets + extra * (reads - e.measured_reads), reads, 1.0});
-  return 100 - reads / gets * 100;
-}
-
-/** Begins to count for a configuration. The caller holds data_mutex. */
-void begin(size_t i) {
-  simulator->restart_counting(i);
-  settings[i].baseline = {true,       pool.gets,     pool.reads,
-                          references, sampled_reads, Clock::now()};
-}
-
-/** Notes from when on each configuration counts: from when its list is full. As
-long as it has room, it counts in windows that follow each other, as what fills
-it would be in a warm pool. The caller holds data_mutex and has read the pool.
-*/
-void note_baselines() {
-  for (size_t i = 0; i < settings.size(); ++i) {
-    auto &s = settings[i];
-    if (s.full) continue;
-
-    const auto estimate = simulator->estimate(i);
-    s.full = estimate.evicting;
-    if (s.full || !s.baseline.set) {
-      begin(i);
-    } else if (Clock::now() - s.baseline.when >=
-               (s.window.seconds == 0 ? FIRST_WINDOW : WINDOW)) {
-      s.window = evidence_of(s, estimate, pool);
-      begin(i);
-    }
-  }
-}
-
-/** Starts counting anew, with the lists as they are: events were lost, so what
-was counted is too little. The caller holds data_mutex. */
-void restart_counting() {
-  if (simulator == nullptr) return;
-  for (auto &s : settings) {
-    s.baseline.set = false;
-    s.full = false;
-    s.window = {};
-    s.past = {};
-  }
-  server()->pool(&pool);
-  references = 0;
-  sampled_reads = {};
-  note_baselines();
-  whatif_since = static_cast<int64_t>(my_micro_time());
-}
-
-/** Lets what was seen so far count for less, so that what is shown is of this
-time, and not of last week. All of it is differences to a baseline, which comes
-nearer. The caller holds data_mutex and has read the pool.
-@param[in]  factor  0 to 1 */
-void fade(double factor) {
-  DBUG_EXECUTE_IF("mutate_lru_never_fades", return;);
-  const auto less = [factor](uint64_t now, uint64_t then) {
-    return now -
-           static_cast<uint64_t>(static_cast<double>(now - then) * factor);
-  };
-  for (size_t i = 0; i < settings.size(); ++i) {
-    auto &s = settings[i];
-    s.past.fade(factor);
-    if (!s.full) continue;
-
-    simulator->fade(i, factor);
-    auto &b = s.baseline;
-    b.gets = less(pool.gets, b.gets);
-    b.reads = less(pool.reads, b.reads);
-    b.references = less(references, b.references);
-    b.sampled.n = less(sampled_reads.n, b.sampled.n);
-    b.sampled.weighted = sampled_reads.weighted -
-                         (sampled_reads.weighted - b.sampled.weighted) * factor;
-    const auto now = Clock::now();
-    b.when = now - std::chrono::duration_cast<Clock::duration>(
-                       std::chrono::duration<double>(now - b.when) * factor);
-  }
-}
-
 /** Lowers the threshold everywhere. The caller holds data_mutex. */
 void lower_threshold(uint64_t to) {
   if (to >= threshold) return;
   threshold = to;
-  if (simulator != nullptr) simulator->lower_threshold(to);
+  whatif.lower_threshold(to);
   if (ages != nullptr) ages->lower_threshold(to);
   /* Not raised, so nothing is looked through. */
   server()->set_trace(to);
@@ -490,31 +168,7 @@ void take(const innodb_lru_event_t &event) {
   const auto window =
       static_cast<uint64_t>(static_cast<double>(pool.lru_pages) * rate());
 
-  if (simulator != nullptr) {
-    switch (event.kind) {
-      case INNODB_LRU_EVENT_READ:
-        ++references;
-        ++sampled_reads.n;
-        sampled_reads.weighted += weight;
-        simulator->read(event.page, hash, event.time_us / 1000);
-        break;
-      case INNODB_LRU_EVENT_CREATE:
-        simulator->create(event.page, hash, event.time_us / 1000);
-        break;
-      case INNODB_LRU_EVENT_ACCESS:
-        ++references;
-        simulator->access(event.page, hash, event.time_us / 1000);
-        break;
-      case INNODB_LRU_EVENT_EVICT:
-        simulator->evict(event.page, hash);
-        break;
-      case INNODB_LRU_EVENT_GONE:
-        simulator->forget(event.page);
-        break;
-      case INNODB_LRU_EVENT_MADE_YOUNG:
-        break;
-    }
-  }
+  whatif.take(event, hash, weight);
   if (ages == nullptr) return;
   const auto index = ages->take(event, weight, window);
   if (rereads_on && index != 0) {
@@ -527,7 +181,7 @@ void take(const innodb_lru_event_t &event) {
 
 /** Memory is bounded by lowering the threshold. The caller holds data_mutex. */
 void keep_to_memory() {
-  if (simulator != nullptr) lower_threshold(simulator->threshold());
+  if (whatif.runs()) lower_threshold(whatif.simulator().threshold());
   if (ages == nullptr || ages->pages() <= MOST_AGES) return;
   ages->forget_silent();
   while (ages->pages() > MOST_AGES / 4 * 3) lower_threshold(threshold / 2);
@@ -543,14 +197,6 @@ double cpu_usec() {
   }
 #endif
   return 0;
-}
-
-/** Forgets everything. The caller holds data_mutex. */
-void forget_whatif() {
-  simulator.reset();
-  settings.clear();
-  references = 0;
-  sampled_reads = {};
 }
 
 /** Takes the events there are, MOST_BATCHES at most.
@@ -631,28 +277,13 @@ bool sample_more() {
   DBUG_EXECUTE_IF("mutate_lru_never_raises", return false;);
   const auto to = std::min(2 * threshold, highest_threshold());
   if (to <= threshold) return false;
-  if (simulator != nullptr &&
-      2 * simulator->pages() > simulator->most_pages()) {
+  if (whatif.runs() &&
+      2 * whatif.simulator().pages() > whatif.simulator().most_pages()) {
     return false;
   }
   if (ages != nullptr && 2 * ages->pages() > MOST_AGES) return false;
 
-  if (simulator != nullptr) {
-    std::vector<Lru_config> configs;
-    for (size_t i = 0; i < settings.size(); ++i) {
-      auto &s = settings[i];
-      configs.push_back(s.config);
-      if (s.full) s.past.add(evidence_of(s, simulator->estimate(i), pool));
-      s.full = false;
-      s.baseline.set = false;
-      s.window = {};
-    }
-    /* Not both in memory at a time. */
-    simulator.reset();
-    simulator = std::make_unique<Lru_simulator>(configs, whatif_memory);
-    simulator->lower_threshold(to);
-    follow_length();
-  }
+  whatif.raise_threshold(to);
   threshold = to;
   return true;
 }
@@ -718,9 +349,9 @@ void observe() {
         sample_less(2, LEAST_PAGES_OF_LOSSES);
       }
       if (dropped > 0) {
-        whatif_lost += dropped;
         ages_lost += dropped;
-        restart_counting();
+        if (whatif.runs()) server()->pool(&pool);
+        whatif.lost(dropped);
       }
 
       const auto since = Clock::now() - second_began;
@@ -740,14 +371,15 @@ void observe() {
         DBUG_EXECUTE_IF("mutate_lru_floor", least = LEAST_PAGES;);
         sample_less(excess, least);
       }
-      follow_settings();
-      note_baselines();
+      server()->pool(&pool);
+      whatif.follow_settings(threshold);
+      whatif.note_baselines();
       ++seconds;
       if (seconds % FADE_SECONDS == 0) {
-        fade(std::exp2(-static_cast<double>(FADE_SECONDS) /
-                       static_cast<double>(HALF_LIFE.count())));
+        whatif.fade(std::exp2(-static_cast<double>(FADE_SECONDS) /
+                              static_cast<double>(HALF_LIFE.count())));
       }
-      DBUG_EXECUTE_IF("lru_observer_fades", fade(0.5););
+      DBUG_EXECUTE_IF("lru_observer_fades", whatif.fade(0.5););
       announce = pace.may_have_more(excess, less) && sample_more();
       second_began = Clock::now();
       /* What it took to sample less, or to make other lists, is no reason to
@@ -778,8 +410,7 @@ static void *run_observer(void *) {
       std::unique_lock<std::mutex> lock(data_mutex);
       server()->set_trace(0);
       threshold = 0;
-      whatif_on = false;
-      forget_whatif();
+      whatif.switch_to(false);
       ages.reset();
       ages_on = rereads_on = false;
       if (wake_up.wait_for(lock, std::chrono::seconds(1),
@@ -868,11 +499,9 @@ bool set_up(Part part, bool on) try {
   const std::lock_guard<std::mutex> lock(data_mutex);
   switch (part) {
     case Part::WHATIF:
-      whatif_on = on;
-      whatif_lost = 0;
-      gone = std::move(simulator);
-      forget_whatif();
-      follow_settings();
+      gone = whatif.switch_to(on);
+      server()->pool(&pool);
+      whatif.follow_settings(threshold);
       break;
     case Part::AGES:
       follow_pages(on, rereads_on);
@@ -920,29 +549,6 @@ bool switch_locked(Part part, bool on) {
   return failed;
 }
 
-/** What the figures are worth.
-@param[in]  row      estimate
-@param[in]  e        what it was made of
-@param[in]  running  reads a second of the running configuration, simulated
-@param[in]  off      difference between its simulated and its measured hit rate,
-in percentage points
-@return HIGH, MEDIUM, LOW or NONE */
-const char *confidence(const Whatif_row &row, const Evidence &e, double running,
-                       double off) {
-  if (!row.known) return "NONE";
-  /* Of the reads that there are, or of those that are to be saved. */
-  const auto of = std::max(row.reads_per_second, running) * e.seconds;
-  const auto relative = of > 0 ? e.error / of : 0;
-  if (off > 3 || row.error_hit_pct > 3 || relative > 0.3 || e.seconds < 9 ||
-      e.references < GOOD_REFERENCES) {
-    return "LOW";
-  }
-  if (off > 2 || row.error_hit_pct > 1 || relative > 0.1 || e.seconds < 59) {
-    return "MEDIUM";
-  }
-  return "HIGH";
-}
-
 }  // namespace
 
 bool switch_part(Part part, bool on) {
@@ -956,72 +562,19 @@ bool set_whatif_memory(uint64_t bytes) {
   if (on) switch_locked(Part::WHATIF, false);
   {
     const std::lock_guard<std::mutex> data_lock(data_mutex);
-    whatif_memory = bytes;
+    whatif.set_memory(bytes);
   }
   return on && switch_locked(Part::WHATIF, true);
 }
 
 void set_whatif_times(const std::vector<uint32_t> &times_ms) {
   const std::lock_guard<std::mutex> lock(data_mutex);
-  whatif_times = times_ms;
+  whatif.set_times(times_ms);
 }
 
 std::vector<Whatif_row> read_whatif(Whatif_frame &frame) {
   const std::lock_guard<std::mutex> lock(data_mutex);
-  std::vector<Whatif_row> rows;
-  if (simulator == nullptr) return rows;
-
-  frame.sampled_references = references;
-  frame.sampling_rate = rate();
-  frame.since_usec = whatif_since;
-  frame.events_lost = whatif_lost;
-
-  innodb_lru_pool_t now;
-  server()->pool(&now);
-
-  /* How far the simulation of what runs is from what was measured of it. */
-  double off = std::numeric_limits<double>::infinity();
-
-  double running = 0;
-  std::vector<Evidence> evidence;
-
-  for (size_t i = 0; i < settings.size(); ++i) {
-    const auto &s = settings[i];
-    const auto estimate = simulator->estimate(i);
-    const auto e = shown(s, estimate, now);
-
-    Whatif_row row{};
-    row.pool_size = s.pool_size;
-    row.old_blocks_pct = s.pct;
-    row.old_blocks_time_ms = s.time_ms;
-    row.running = s.running;
-    row.sampled_reads = e.sampled_reads;
-    row.filled_pct = estimate.filled * 100;
-    row.seconds = e.seconds;
-    row.known =
-        e.gets >= 1 && e.seconds >= 1 && e.references >= LEAST_REFERENCES;
-    if (row.known) {
-      row.hit_pct = hit_pct_with(e, e.reads, now.gets_of_a_read);
-      row.reads_per_second = e.reads / e.seconds;
-      row.error_hit_pct = std::max(
-          hit_pct_with(e, e.reads - e.error, now.gets_of_a_read) - row.hit_pct,
-          row.hit_pct - hit_pct_with(e, e.reads + e.error, now.gets_of_a_read));
-      if (s.running) {
-        row.measured_hit_pct =
-            hit_pct_with(e, e.measured_reads, now.gets_of_a_read);
-        row.measured_reads_per_second = e.measured_reads / e.seconds;
-        running = row.reads_per_second;
-        off = std::abs(row.measured_hit_pct - row.hit_pct);
-      }
-    }
-    rows.push_back(row);
-    evidence.push_back(e);
-  }
-
-  for (size_t i = 0; i < rows.size(); ++i) {
-    rows[i].confidence = confidence(rows[i], evidence[i], running, off);
-  }
-  return rows;
+  return whatif.read(rate(), frame);
 }
 
 std::vector<Age_row> read_ages(int64_t &since_usec, uint64_t &events_lost) {

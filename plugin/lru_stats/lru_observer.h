@@ -29,45 +29,13 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <vector>
 
 #include "plugin/lru_stats/lru_ages.h"
+#include "plugin/lru_stats/lru_whatif.h"
 
 namespace lru_stats {
 
 /** Who needs the events. The thread runs, and the server samples, while at
 least one part is on. */
 enum class Part : unsigned { WHATIF, AGES, INDEXES, N };
-
-/** A setting, and what would come of it. */
-struct Whatif_row {
-  uint64_t pool_size;
-  uint32_t old_blocks_pct;
-  uint32_t old_blocks_time_ms;
-  bool running;
-  /** False as long as nothing can be said; then what follows, up to filled, has
-  no meaning. */
-  bool known;
-  double hit_pct;
-  double reads_per_second;
-  /** Two standard errors of hit_pct. */
-  double error_hit_pct;
-  /** Only if running. */
-  double measured_hit_pct;
-  double measured_reads_per_second;
-  uint64_t sampled_reads;
-  /** Length of the simulated list by what it can hold, in percent. */
-  double filled_pct;
-  const char *confidence;
-  double seconds;
-};
-
-/** What all rows share. */
-struct Whatif_frame {
-  uint64_t sampled_references;
-  double sampling_rate;
-  /** Events that nobody took out of the server in time, since the part was
-  switched on. */
-  uint64_t events_lost;
-  int64_t since_usec;
-};
 
 /** Switches a part on, or off and forgets what it knows. On twice is once.
 @param[in]  part  part

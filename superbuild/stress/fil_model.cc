@@ -8,7 +8,7 @@ and the stack of each thread. (What a mutex protects and is no atomic, the list'
 free slots, follows from the atomics.)
 
 Orders of accesses are tried, as if each were sequentially consistent; that
-weaker orders suffice is argued in docs/design/fil_io_fast_path.md, and fil_gate.cc under
+weaker orders suffice is argued in docs/design/page_io_fast_path.md, and fil_gate.cc under
 ThreadSanitizer looks at it.
 
 usage: fil_model [SCENARIO ...]   (default: all)
@@ -428,7 +428,7 @@ void flush_all() {
 void close(File &f) {
   std::lock_guard guard(f.mutex);
   if (!f.is_open.load()) return;
-  if (!f.gate.is_flushed() || !f.gate.shut()) return;
+  if (!f.gate.is_flushed() || !f.gate.try_shut()) return;
   if (!f.gate.is_flushed()) {
     if (!f.stopped.load()) f.gate.open();
     return;

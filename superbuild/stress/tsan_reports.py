@@ -40,14 +40,16 @@ _ON_PURPOSE = {
     ("buf0lrustats.cc", "uncounted_accesses"): "upstream's counters",
     ("buf0lrustats.cc", "buf_lru_stats_not_old"): "upstream's counter of evictions",
     ("buf0lrustats.cc", "buf_lru_hook_accessed"): "which part a page is in; is anything evicted",
-    ("buf0lruflush.cc", "evict"): "upstream's counter, read by the status while it is counted up",
+    ("buf0lruevict.cc", "evict"): "upstream's counter, read by the status while it is counted up",
     ("buf0lruwalk.h", "buf_lru_walk"): "a page's state, looked at again under its mutex",
-    ("buf0lruindex.cc", "resolve"): "an index that is being created",
-    # A lambda of look_through_pool() or resolve().
-    ("buf0lruindex.cc", "operator"): "which part a page is in; an index that is being created",
+    ("buf0lrunames.cc", "resolve"): "an index that is being created",
+    # A lambda of look_through_pool().
+    ("buf0lruindex.cc", "operator"): "which part a page is in",
+    # A lambda of resolve().
+    ("buf0lrunames.cc", "operator"): "an index that is being created",
     # A lambda of buf_lru_trace_set().
     ("buf0lrutrace.cc", "operator"): "which page it is, looked at again under its mutex",
-    ("fil0fast.cc", "read_racy"): "an old size sends the caller the way with the mutex",
+    ("fil0priv.h", "fil_fast_read_racy"): "an old size sends the caller the way with the mutex",
 }
 
 

@@ -49,7 +49,7 @@ def test_files_that_the_architecture_names_exist():
     names = set(re.findall(r"[\w/]+\.(?:cc|h|ic|sql)\b", page))
     trees = [ROOT / "build/upstream", ROOT]
     folders = ["", "sql", "sql/binlog/purge", "plugin/lru_stats", "storage/innobase"]
-    folders += ["storage/innobase/include", "storage/innobase/buf"]
+    folders += [f"storage/innobase/{folder}" for folder in ("include", "buf", "fil")]
     places = [tree / folder for tree in trees for folder in folders]
     assert len(names) > 30
     lost = [name for name in names if not any((place / name).is_file() for place in places)]

@@ -34,6 +34,7 @@ SPEAKING = (
     "plugin/lru_stats/*.cc",
     "storage/innobase/buf/buf0lru*.cc",
     "storage/innobase/fil/fil0fast.cc",
+    "storage/innobase/fil/fil0sync.cc",
 )
 
 

@@ -20,14 +20,18 @@ this program; if not, write to the Free Software Foundation, Inc.,
 /** @file fil/fil0fast.cc
  Page I/O without the mutex of the tablespace's shard.
 
- What is in here, in the order in which a page read meets it: looking up the
- tablespace (fil0lookup.h); pinning the file and giving back the pin
- (fil0gate.h); its encryption; syncs, from the list of files that were written
- (fil0written.h); counters.
+ What a page read meets, in this order, and where it is:
 
- Latching order: the mutex of a shard, then that of s_spaces or s_written.
- Nothing is waited for, and no other latch is taken, while one of these two is
- held or during a Lookup. */
+ | what                                     | file                        |
+ | ---------------------------------------- | --------------------------- |
+ | looking up the tablespace                | fil0lookup.h, and here      |
+ | pinning the file, giving back the pin    | fil0gate.h, and here        |
+ | encryption, counters                     | here                        |
+ | syncs, of the files that were written    | fil0sync.cc, fil0written.h  |
+
+ Latching order: the mutex of a shard, then that of fil_fast_spaces or
+ fil_fast_written. Nothing is waited for, and no other latch is taken, while one
+ of these two is held or during a Fil_fast_lookup. */
 
 #include "fil0fast.h"
 
@@ -43,8 +47,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "buf0flu.h"
 #include "current_thd.h"
 #include "fil0fil.h"
-#include "fil0lookup.h"
-#include "fil0written.h"
+#include "fil0priv.h"
 #include "fsp0types.h"
 #include "mtr0log.h"
 #include "mtr0mtr.h"
@@ -52,33 +55,23 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "my_sys.h"
 #include "mysql/status_var.h"
 #include "os0enc.h"
-#include "os0event.h"
 #include "os0file.h"
 #include "srv0srv.h"
-#include "srv0start.h"
 #include "ut0cpu_cache.h"
 #include "ut0dbg.h"
 
 bool srv_page_io_fast_path = false;
 
-extern std::atomic<std::uint64_t> fil_n_pending_tablespace_flushes;
+Fil_lookups fil_fast_lookups;
+Fil_id_table<fil_space_t, &fil_space_t::id, &fil_space_t::m_fast_next, 32768>
+    fil_fast_spaces;
+Fil_written_list<fil_node_t, &fil_node_t::n_pending_ios> fil_fast_written;
 
 #ifdef UNIV_DEBUG
-/** A sync point for I/O on one tablespace only: that of the table test.paused,
-or the general or undo tablespace paused. */
-#define FIL_FAST_SYNC(SPACE, POINT)  \
-  DBUG_EXECUTE_IF("fil_fast_sync", { \
-    if (is_paused(SPACE)) {          \
-      DEBUG_SYNC_C(POINT);           \
-    }                                \
-  })
-
-static bool is_paused(const fil_space_t *space) {
+bool fil_fast_is_paused(const fil_space_t *space) {
   return strcmp(space->name, "test/paused") == 0 ||
          strcmp(space->name, "paused") == 0;
 }
-#else
-#define FIL_FAST_SYNC(SPACE, POINT)
 #endif /* UNIV_DEBUG */
 
 namespace {
@@ -109,60 +102,9 @@ struct alignas(ut::INNODB_CACHE_LINE_SIZE) Counters {
 
 Counters s_counters[Fil_lookups::N_SLOTS];
 
-Fil_lookups s_lookups;
-
-/** @return number of the slot that the calling thread shares with few others */
-size_t thread_slot() {
-  static std::atomic<size_t> s_next{0};
-  thread_local const size_t t_slot =
-      s_next.fetch_add(1, std::memory_order_relaxed) % Fil_lookups::N_SLOTS;
-  return t_slot;
-}
-
 void count(Event event) {
-  s_counters[thread_slot()].events[event].fetch_add(1,
-                                                    std::memory_order_relaxed);
-}
-
-/** A time during which no tablespace that was found in s_spaces, and no file
-that was found in s_written, is freed. */
-class Lookup {
- public:
-  Lookup() : m_slot(thread_slot()), m_phase(s_lookups.begin(m_slot)) {}
-  ~Lookup() { s_lookups.end(m_slot, m_phase); }
-  Lookup(const Lookup &) = delete;
-  Lookup &operator=(const Lookup &) = delete;
-
- private:
-  const size_t m_slot;
-  const uint32_t m_phase;
-};
-
-/** Tablespaces by their ID. 100 000 of them are 3 to a chain. */
-Fil_id_table<fil_space_t, &fil_space_t::id, &fil_space_t::m_fast_next, 32768>
-    s_spaces;
-
-/** Files that were written since they were opened. */
-Fil_written_list<fil_node_t, &fil_node_t::n_pending_ios> s_written;
-
-/** @return true if a write to the tablespace has to be followed by an fsync;
-see fil_disable_space_flushing() */
-bool needs_fsync(const fil_space_t *space) {
-#ifndef _WIN32
-  if (space->purpose == FIL_TYPE_TABLESPACE &&
-      srv_unix_file_flush_method == SRV_UNIX_O_DIRECT_NO_FSYNC) {
-    return false;
-  }
-#endif /* !_WIN32 */
-  return space->purpose != FIL_TYPE_TEMPORARY;
-}
-
-/** Reads a member that others may write under the shard mutex. An old value
-sends the caller the way with the mutex, or is the one that counted when the I/O
-was asked for. */
-template <typename T>
-T read_racy(T &value) {
-  return std::atomic_ref<T>(value).load(std::memory_order_relaxed);
+  s_counters[fil_fast_thread_slot()].events[event].fetch_add(
+      1, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -170,16 +112,16 @@ T read_racy(T &value) {
 void fil_fast_space_added(fil_space_t *space) {
   if (!srv_page_io_fast_path) return;
 
-  s_spaces.add(space);
+  fil_fast_spaces.add(space);
 }
 
 void fil_fast_space_removed(fil_space_t *space) {
   if (!srv_page_io_fast_path) return;
 
   /* A lookup that has found it already must not acquire it any more. */
-  space->n_pending_ops.stop();
+  space->op_gate().stop();
 
-  s_spaces.remove(space);
+  fil_fast_spaces.remove(space);
 }
 
 void fil_fast_space_freed(fil_space_t *space) {
@@ -191,7 +133,7 @@ void fil_fast_space_freed(fil_space_t *space) {
                   ib::info()
                       << "Waiting for lookups of tablespace " << space->name;);
   if (!DBUG_EVALUATE_IF("mutate_fil_free_at_once", true, false)) {
-    s_lookups.wait_for_all();
+    fil_fast_lookups.wait_for_all();
   }
   ut_d(space->magic_n = 0);
   DBUG_EXECUTE_IF("fil_fast_log_freeing",
@@ -201,30 +143,30 @@ void fil_fast_space_freed(fil_space_t *space) {
 bool fil_fast_get(space_id_t space_id, fil_space_t *&space) {
   if (!srv_page_io_fast_path) return false;
 
-  Lookup lookup;
-  space = s_spaces.find(space_id);
+  Fil_fast_lookup lookup;
+  space = fil_fast_spaces.find(space_id);
   return true;
 }
 
 bool fil_fast_get_flags(space_id_t space_id, uint32_t &flags) {
   if (!srv_page_io_fast_path) return false;
 
-  Lookup lookup;
-  auto space = s_spaces.find(space_id);
-  if (space == nullptr || read_racy(space->size) == 0) return false;
-  flags = read_racy(space->flags);
+  Fil_fast_lookup lookup;
+  auto space = fil_fast_spaces.find(space_id);
+  if (space == nullptr || fil_fast_read_racy(space->size) == 0) return false;
+  flags = fil_fast_read_racy(space->flags);
   return true;
 }
 
 fil_space_t *fil_fast_acquire(space_id_t space_id) {
   if (!srv_page_io_fast_path) return nullptr;
 
-  Lookup lookup;
-  auto space = s_spaces.find(space_id);
+  Fil_fast_lookup lookup;
+  auto space = fil_fast_spaces.find(space_id);
   if (space == nullptr) return nullptr;
   FIL_FAST_SYNC(space, "fil_fast_acquire_found");
   ut_ad(space->magic_n == FIL_SPACE_MAGIC_N);
-  return space->n_pending_ops.try_acquire() ? space : nullptr;
+  return space->op_gate().try_acquire() ? space : nullptr;
 }
 
 bool fil_fast_release(fil_space_t *space) {
@@ -259,10 +201,10 @@ fil_node_t *fil_fast_begin_io(const IORequest &req, const page_id_t &page_id,
     return nullptr;
   }
 
-  auto &gate = file->n_pending_ios;
+  auto &gate = file->io_gate();
 
   if (!gate.try_pin()) {
-    count(read_racy(file->is_open) ? SLOW_STOPPED : SLOW_CLOSED);
+    count(fil_fast_read_racy(file->is_open) ? SLOW_STOPPED : SLOW_CLOSED);
     return nullptr;
   }
 
@@ -271,7 +213,7 @@ fil_node_t *fil_fast_begin_io(const IORequest &req, const page_id_t &page_id,
   page is of the current version now, it is until the I/O has finished. A
   deleted tablespace has no current version. */
   if (bpage->was_stale() ||
-      (read_racy(file->size) <= no && space->id != TRX_SYS_SPACE)) {
+      (fil_fast_read_racy(file->size) <= no && space->id != TRX_SYS_SPACE)) {
     --gate;
     count(SLOW_STALE);
     return nullptr;
@@ -290,16 +232,16 @@ fil_node_t *fil_fast_begin_io(const IORequest &req, const page_id_t &page_id,
 bool fil_fast_end_io(fil_node_t *file, const IORequest &req) {
   if (!srv_page_io_fast_path) return false;
 
-  auto &gate = file->n_pending_ios;
+  auto &gate = file->io_gate();
 
   ut_a(gate > 0);
   ut_ad(req.validate());
   ut_ad(!req.is_write() || !srv_read_only_mode ||
         fsp_is_system_temporary(file->space->id));
 
-  if (req.is_write() && needs_fsync(file->space) &&
+  if (req.is_write() && fil_fast_needs_fsync(file->space) &&
       !DBUG_EVALUATE_IF("mutate_fil_write_not_noted", true, false)) {
-    if (!gate.is_listed()) s_written.add(file);
+    if (!gate.is_listed()) fil_fast_written.add(file);
     gate.wrote();
     /* With the fence in fil_fast_flush_all(): a thread that learns, even by a
     relaxed atomic as that of the doublewrite batch, that this write has
@@ -319,28 +261,28 @@ void fil_fast_open_gate(fil_node_t *file) {
   DBUG_EXECUTE_IF("mutate_fil_gate_stays_shut",
                   if (space->id != TRX_SYS_SPACE) return;);
   if (file->is_open && !space->stop_new_ops && !space->prevent_file_open) {
-    file->n_pending_ios.open();
+    file->io_gate().open();
   }
 }
 
 void fil_fast_file_closed(fil_node_t *file) {
   if (!srv_page_io_fast_path) return;
 
-  auto &gate = file->n_pending_ios;
+  auto &gate = file->io_gate();
   ut_a(gate == 0);
   ut_a(!gate.is_open());
 
-  s_written.file_closed(file);
+  fil_fast_written.file_closed(file);
 }
 
 void fil_fast_stop(fil_space_t *space) {
   if (!srv_page_io_fast_path) return;
 
   ut_ad(space->stop_new_ops);
-  space->n_pending_ops.stop();
+  space->op_gate().stop();
   DBUG_EXECUTE_IF("mutate_fil_gate_not_stopped", return;);
   for (auto &file : space->files) {
-    file.n_pending_ios.stop();
+    file.io_gate().stop();
   }
 }
 
@@ -351,7 +293,7 @@ void fil_fast_restart(fil_space_t *space) {
   for (auto &file : space->files) {
     fil_fast_open_gate(&file);
   }
-  space->n_pending_ops.restart();
+  space->op_gate().restart();
 }
 
 void fil_fast_set_encryption(fil_space_t *space,
@@ -390,130 +332,6 @@ void fil_fast_use_encryption(const fil_space_t *space, Encryption &encryption) {
   encryption.set_key(metadata.m_key);
   encryption.set_key_length(Encryption::KEY_LEN);
   encryption.set_initial_vector(metadata.m_iv);
-}
-
-bool fil_fast_flush(space_id_t space_id) {
-  if (!srv_page_io_fast_path) return false;
-
-  /* More than one file is something that only system tablespaces have. */
-  std::array<fil_node_t *, 8> files;
-  size_t n = 0;
-  bool all = true;
-
-  {
-    Lookup lookup;
-    auto space = s_spaces.find(space_id);
-    if (space == nullptr || space->purpose == FIL_TYPE_TEMPORARY) return true;
-    if (space->files.size() > files.size()) {
-      return DBUG_EVALUATE_IF("mutate_fil_many_files_not_synced", true, false);
-    }
-
-    for (auto &file : space->files) {
-      if (!file.n_pending_ios.try_pin()) {
-        all = false;
-        break;
-      }
-      files[n++] = &file;
-    }
-  }
-
-  /* The pins keep the files open, and so the tablespace from being freed. */
-  for (size_t i = 0; i < n; ++i) {
-    if (all) fil_fast_flush_pinned(files[i]);
-    --files[i]->n_pending_ios;
-  }
-
-  return all;
-}
-
-void fil_fast_flush_pinned(fil_node_t *file) {
-  auto &gate = file->n_pending_ios;
-  const auto size = read_racy(file->size);
-  /* If writes need no fsync, one is done for the metadata of the file system
-  when the file has grown. */
-  const bool force =
-      !needs_fsync(file->space) && read_racy(file->flush_size) != size;
-
-  Fil_io_gate::Ticket ticket;
-  if (!gate.ticket(ticket, force)) return;
-  DBUG_EXECUTE_IF(
-      "mutate_fil_running_fsync_will_do",
-      if (gate.flush_step(ticket - 1) == Fil_io_gate::Step::WAIT) {
-        --ticket;
-      });
-
-  fil_n_pending_tablespace_flushes.fetch_add(1);
-
-  for (;;) {
-    auto step = gate.flush_step(ticket);
-
-    if (step == Fil_io_gate::Step::WAIT) {
-      const auto signal_count = os_event_reset(file->sync_event);
-      /* Again, as the end may have come before the reset. */
-      step = gate.flush_step(ticket);
-      if (step == Fil_io_gate::Step::WAIT) {
-        FIL_FAST_SYNC(file->space, "fil_fast_waits_for_fsync");
-        os_event_wait_low(file->sync_event, signal_count);
-        continue;
-      }
-    }
-
-    if (step == Fil_io_gate::Step::DONE) break;
-
-    FIL_FAST_SYNC(file->space, "fil_fast_before_fsync");
-
-    bool skip = srv_shutdown_state.load() >= SRV_SHUTDOWN_LAST_PHASE &&
-                srv_fast_shutdown >= 2;
-#ifdef _WIN32
-    skip = skip || file->is_raw_disk;
-#endif /* _WIN32 */
-
-    if (!skip) {
-      os_file_flush(file->handle);
-      std::atomic_ref<page_no_t>(file->flush_size)
-          .store(size, std::memory_order_relaxed);
-    }
-
-    gate.flush_end();
-    os_event_set(file->sync_event);
-    break;
-  }
-
-  fil_n_pending_tablespace_flushes.fetch_sub(1);
-}
-
-bool fil_fast_flush_all() {
-  if (!srv_page_io_fast_path) return false;
-
-  /* See fil_fast_end_io(). */
-  std::atomic_thread_fence(std::memory_order_acquire);
-
-  /* A part of the list at a time, as a Lookup keeps a DROP waiting. */
-  constexpr size_t PART = 64;
-  std::array<space_id_t, PART> part;
-  Space_ids space_ids;
-  const auto n = s_written.size();
-
-  for (size_t begin = 0; begin < n; begin += PART) {
-    size_t n_part = 0;
-
-    {
-      Lookup lookup;
-      s_written.look(begin, std::min(begin + PART, n), [&](fil_node_t *file) {
-        if (file->space->purpose == FIL_TYPE_TABLESPACE) {
-          part[n_part++] = file->space->id;
-        }
-      });
-    }
-
-    space_ids.insert(space_ids.end(), part.begin(), part.begin() + n_part);
-  }
-
-  for (auto space_id : space_ids) {
-    fil_flush(space_id);
-  }
-
-  return true;
 }
 
 #ifdef UNIV_DEBUG

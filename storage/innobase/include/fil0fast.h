@@ -210,7 +210,7 @@ void fil_fast_age_LRU(List &list) {
 
   for (auto n = list.get_length(); n > 0; --n) {
     auto file = list.last_element;
-    if (!file->n_pending_ios.test_and_clear_used()) break;
+    if (!file->io_gate().test_and_clear_used()) break;
     ut_list_move_to_front(list, file);
   }
 }

@@ -32,12 +32,23 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <cstdint>
 #include <cstdlib>
 
-/** Who uses one file, in one word: how many I/Os are in flight ("pins"),
-whether more may come without the shard mutex, and what is to be synced. It
-takes the place of upstream's fil_node_t::n_pending_ios and reads like it.
+/** Who uses one file, and what of it is to be synced. It takes the place of
+upstream's fil_node_t::n_pending_ios, and counts like it. One word holds four
+things, as each of them has to change in one step with the number of pins, or to
+be read in one with it:
+
+- The gate: how many I/Os are in flight ("pins"), and whether more may come
+  without the shard mutex.
+- Sync tickets: whether a write has finished since the last fsync began, whether
+  an fsync is running, and its number. Who wants what is written to be durable
+  asks for the number of the fsync that makes it so (the ticket), and waits for
+  that one or does it.
+- The listing: whether the file is in the list of written files (fil0written.h).
+- The second chance: whether the file was used since the LRU list of open files
+  was last looked at. Then it is not closed yet.
 
 Rules:
-- open(), shut(), stop() and operator++ are called under the mutex of the
+- open(), try_shut(), stop() and operator++ are called under the mutex of the
   file's shard only. So whoever holds the mutex and has shut the gate at 0 pins
   has the file for himself until he opens the gate or releases the mutex.
 - try_pin() needs no mutex. It succeeds only while the gate is open, in one
@@ -48,7 +59,7 @@ Rules:
 
 Memory ordering: open() releases, and a successful try_pin() acquires, what was
 set before the gate was opened: handle, size and name of the file, version of
-the tablespace. Giving back a pin releases what the I/O did, and shut(), or
+the tablespace. Giving back a pin releases what the I/O did, and try_shut(), or
 reading a count of 0, acquires it. */
 class Fil_io_gate {
  public:
@@ -62,6 +73,9 @@ class Fil_io_gate {
   }
   Fil_io_gate &operator=(const Fil_io_gate &) = delete;
 
+  /** @name The gate
+  @{ */
+
   /** @return number of pins. A 0 stays 0 only under the shard mutex and with
   the gate shut. */
   operator size_t() const noexcept { return pins(load()); }
@@ -72,9 +86,6 @@ class Fil_io_gate {
     m_word.fetch_add(1, std::memory_order_acquire);
     return *this;
   }
-
-  /** Notes that the file is in use, for fil_fast_age_LRU(). */
-  void set_used() noexcept { m_word.fetch_or(USED, std::memory_order_relaxed); }
 
   /** Gives back a pin of an I/O that wrote nothing, or whose caller notes the
   write elsewhere.
@@ -99,17 +110,6 @@ class Fil_io_gate {
     return false;
   }
 
-  /** Gives back the pin of a finished write which an fsync has to follow. The
-  file must be listed. From here on until such an fsync, is_flushed() is false
-  and any ticket() asks for one. */
-  void wrote() noexcept {
-    auto word = m_word.load(std::memory_order_relaxed);
-    while (!m_word.compare_exchange_weak(word, (word | DIRTY) - 1,
-                                         std::memory_order_acq_rel,
-                                         std::memory_order_relaxed)) {
-    }
-  }
-
   /** Lets I/O in without the mutex. Needs the shard mutex; the file is open and
   no operation wants it for itself. */
   void open() noexcept { m_word.fetch_or(OPEN, std::memory_order_release); }
@@ -121,7 +121,7 @@ class Fil_io_gate {
   /** Keeps I/O out if none is in flight. Needs the shard mutex.
   @return true if there is no pin, and there will be none without the mutex;
   false if there are pins and nothing was changed */
-  [[nodiscard]] bool shut() noexcept {
+  [[nodiscard]] bool try_shut() noexcept {
     auto word = m_word.load(std::memory_order_acquire);
     do {
       if (pins(word) != 0) return false;
@@ -135,6 +135,22 @@ class Fil_io_gate {
   /** @return true if I/O is let in without the mutex */
   [[nodiscard]] bool is_open() const noexcept { return load() & OPEN; }
 
+  /** @} */
+
+  /** @name Sync tickets
+  @{ */
+
+  /** Gives back the pin of a finished write which an fsync has to follow. The
+  file must be listed. From here on until such an fsync, is_flushed() is false
+  and any ticket() asks for one. */
+  void wrote() noexcept {
+    auto word = m_word.load(std::memory_order_relaxed);
+    while (!m_word.compare_exchange_weak(word, (word | DIRTY) - 1,
+                                         std::memory_order_acq_rel,
+                                         std::memory_order_relaxed)) {
+    }
+  }
+
   /** @return true if every finished write was followed by an fsync which has
   finished too, or if writes are not followed by one at all */
   [[nodiscard]] bool is_flushed() const noexcept {
@@ -145,44 +161,6 @@ class Fil_io_gate {
   gate shut at 0 pins: the file is to be thrown away. */
   void set_flushed() noexcept {
     m_word.fetch_and(~DIRTY, std::memory_order_relaxed);
-  }
-
-  /** @return true if the file is in the list of files to look at for a sync */
-  [[nodiscard]] bool is_listed() const noexcept { return load() & LISTED; }
-
-  /** Notes that the file was put into that list. Needs the list's mutex. */
-  void set_listed() noexcept {
-    m_word.fetch_or(LISTED, std::memory_order_release);
-  }
-
-  /** Notes that the file is to leave the list, if nobody uses it and there is
-  nothing to sync. Needs the list's mutex. A write that finishes later finds
-  the file not listed, as it had no pin yet.
-  @return true if the file has to be taken out of the list */
-  [[nodiscard]] bool try_unlist() noexcept {
-    auto word = load();
-    do {
-      if (pins(word) != 0 || (word & (DIRTY | FLUSHING)) || !(word & LISTED)) {
-        return false;
-      }
-    } while (!m_word.compare_exchange_weak(word, word & ~LISTED,
-                                           std::memory_order_acq_rel,
-                                           std::memory_order_acquire));
-    return true;
-  }
-
-  /** The file was closed: forgets everything. Needs the shard mutex and the
-  list's mutex.
-  @return true if the file was listed */
-  bool reset() noexcept {
-    return m_word.exchange(0, std::memory_order_acq_rel) & LISTED;
-  }
-
-  /** @return true if the file was pinned since the last call. Needs the shard
-  mutex. */
-  bool test_and_clear_used() noexcept {
-    return (m_word.load(std::memory_order_relaxed) & USED) &&
-           (m_word.fetch_and(~USED, std::memory_order_relaxed) & USED);
   }
 
   /** Number of an fsync of one file, modulo 2^24. */
@@ -236,17 +214,74 @@ class Fil_io_gate {
     m_word.fetch_and(~FLUSHING, std::memory_order_release);
   }
 
+  /** @} */
+
+  /** @name The listing
+  @{ */
+
+  /** @return true if the file is in the list of files to look at for a sync */
+  [[nodiscard]] bool is_listed() const noexcept { return load() & LISTED; }
+
+  /** Notes that the file was put into that list. Needs the list's mutex. */
+  void set_listed() noexcept {
+    m_word.fetch_or(LISTED, std::memory_order_release);
+  }
+
+  /** Notes that the file is to leave the list, if nobody uses it and there is
+  nothing to sync. Needs the list's mutex. A write that finishes later finds
+  the file not listed, as it had no pin yet.
+  @return true if the file has to be taken out of the list */
+  [[nodiscard]] bool try_unlist() noexcept {
+    auto word = load();
+    do {
+      if (pins(word) != 0 || (word & (DIRTY | FLUSHING)) || !(word & LISTED)) {
+        return false;
+      }
+    } while (!m_word.compare_exchange_weak(word, word & ~LISTED,
+                                           std::memory_order_acq_rel,
+                                           std::memory_order_acquire));
+    return true;
+  }
+
+  /** @} */
+
+  /** @name The second chance
+  @{ */
+
+  /** Notes that the file is in use, for fil_fast_age_LRU(). */
+  void set_used() noexcept { m_word.fetch_or(USED, std::memory_order_relaxed); }
+
+  /** @return true if the file was pinned since the last call. Needs the shard
+  mutex. */
+  bool test_and_clear_used() noexcept {
+    return (m_word.load(std::memory_order_relaxed) & USED) &&
+           (m_word.fetch_and(~USED, std::memory_order_relaxed) & USED);
+  }
+
+  /** @} */
+
+  /** The file was closed: forgets everything. Needs the shard mutex and the
+  list's mutex.
+  @return true if the file was listed */
+  bool reset() noexcept {
+    return m_word.exchange(0, std::memory_order_acq_rel) & LISTED;
+  }
+
  private:
-  /** Bits 0..31: pins. Bits 40..63: how many fsyncs have begun. */
+  /* The word. Bits 0..31: pins. */
+
+  /** The gate: I/O comes in without the shard mutex. */
   static constexpr uint64_t OPEN = 1ULL << 32;
-  /** A write has finished since the last fsync began. */
+  /** Sync tickets: a write has finished since the last fsync began. */
   static constexpr uint64_t DIRTY = 1ULL << 33;
-  /** An fsync is running. */
+  /** Sync tickets: an fsync is running. */
   static constexpr uint64_t FLUSHING = 1ULL << 34;
-  /** The file is in the list of files that were written. */
+  /** The listing: the file is in the list of written files. */
   static constexpr uint64_t LISTED = 1ULL << 35;
-  /** Pinned since the LRU list of open files was last looked at. */
+  /** The second chance: pinned since the LRU list of open files was last looked
+  at. */
   static constexpr uint64_t USED = 1ULL << 36;
+  /** Sync tickets. Bits 40..63: how many fsyncs have begun. */
   static constexpr uint64_t GENERATION_ONE = 1ULL << 40;
 
   static size_t pins(uint64_t word) noexcept { return word & 0xFFFFFFFFULL; }
