@@ -447,7 +447,9 @@ void Lru_simulator::touch(List &list, uint32_t touched) {
   }
   if (list.clock == 0) return; /* nothing was evicted yet */
 
-  if (n.old && list.config.old_time_ms != 0) {
+  /* See buf_lru_youth_is_unearned(). */
+  const bool unearned = list.config.old_turnover != 0 && n.clock == 0;
+  if ((n.old || unearned) && list.config.old_time_ms != 0) {
     const auto wait =
         std::min(list.config.old_time_ms, list.turnover_limit_ms);
     if (now - n.access_ms < wait) return;

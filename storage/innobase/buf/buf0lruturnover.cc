@@ -87,10 +87,11 @@ void buf_lru_turnover_note(const buf_pool_t *buf_pool) {
   mark = now;
 }
 
-void buf_lru_turnover_set(uint percent) {
+void innodb_old_blocks_turnover_update(THD *, SYS_VAR *, void *,
+                                       const void *save) {
   const auto buf_pool = buf_pool_from_array(0);
   mutex_enter(&buf_pool->LRU_list_mutex);
-  srv_old_blocks_turnover = percent;
+  srv_old_blocks_turnover = *static_cast<const uint *>(save);
   set_limit();
   mutex_exit(&buf_pool->LRU_list_mutex);
 }

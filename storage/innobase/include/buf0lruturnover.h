@@ -39,13 +39,15 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "univ.i"
 #include "ut0cpu_cache.h"
 
+class THD;
+struct SYS_VAR;
 struct buf_pool_t;
 
-/** innodb_old_blocks_turnover: the share in percent; 0: no such limit. */
+/** innodb_old_blocks_turnover: the share in percent; 0: upstream's rule. That is
+what it is, too, if only innodb_old_blocks_time was set at the start. */
 extern uint srv_old_blocks_turnover;
 
-/** innodb_old_blocks_time when nobody has set it. Any other value is obeyed to
-the letter. */
+/** innodb_old_blocks_time when nobody has set it. Any other value is obeyed. */
 constexpr uint BUF_LRU_OLD_TIME_DEFAULT = 1000;
 
 /** Milliseconds that the share comes to, at least 1, as 0 has another meaning;
@@ -80,8 +82,9 @@ inline uint buf_lru_turnover_threshold(uint configured) {
 */
 void buf_lru_turnover_note(const buf_pool_t *buf_pool);
 
-/** Sets innodb_old_blocks_turnover. It takes effect at once.
-@param[in]  percent  new value */
-void buf_lru_turnover_set(uint percent);
+/** Updates the system variable innodb_old_blocks_turnover, which takes effect at
+once. The server calls it with the new value, a uint. */
+void innodb_old_blocks_turnover_update(THD *, SYS_VAR *, void *,
+                                       const void *save);
 
 #endif /* buf0lruturnover_h */
