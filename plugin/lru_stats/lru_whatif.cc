@@ -77,7 +77,7 @@ std::vector<Whatif::Setting> Whatif::wanted_settings() const {
     s.config.old_pct = pct;
     s.config.old_time_ms = time_ms;
     s.config.old_turnover =
-        time_ms == INNODB_LRU_TURNOVER_TIME_MS ? pool.old_blocks_turnover : 0;
+        time_ms == INNODB_LRU_TURNOVER_TIME_MS ? m_pool.old_blocks_turnover : 0;
     wanted.push_back(s);
   };
 
