@@ -72,6 +72,7 @@ inline uint buf_lru_turnover_threshold(uint configured) {
     return configured;
   }
   /* For tests that must not depend on how long anything takes. */
+  DBUG_EXECUTE_IF("old_blocks_wait_is_endless", return UINT32_MAX;);
   DBUG_EXECUTE_IF("old_blocks_time_is_endless", configured = UINT32_MAX;);
   return std::min<uint>(
       configured, buf_lru_turnover_limit.ms.load(std::memory_order_relaxed));
