@@ -5,6 +5,7 @@
 #
 #   mtr.sh PRESET OPTION ... TEST ...
 #
+# The logs stay after a run with --sanitize: test.sh looks through them.
 # MTR_TREE: a source tree to take mysql-test from, and not that of the preset.
 # SLUICE_WAIT_TIMEOUT: seconds that a test waits for a condition (180, upstream 30: too
 # few where a machine is busy with other things).
@@ -31,10 +32,13 @@ fi
 # is of the next wait_condition.inc only, which then sets it from the second.
 export wait_timeout=${SLUICE_WAIT_TIMEOUT:-180} explicit_default_wait_timeout=${SLUICE_WAIT_TIMEOUT:-180}
 
+clean=(--clean-vardir)
+[[ " $* " != *" --sanitize "* ]] || clean=()
+
 cd "$objects/mysql-test"
 if [ -n "${MTR_TREE:-}" ]; then
   export MTR_BINDIR=$objects
   cd "$MTR_TREE/mysql-test"
 fi
 "$as_user" perl mysql-test-run.pl --retry=0 --force --max-test-fail=0 --nounit-tests \
-  --bind-local --clean-vardir "$@" 8>&-
+  --bind-local "${clean[@]}" "$@" 8>&-

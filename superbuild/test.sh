@@ -39,6 +39,23 @@ run() {
   superbuild/mtr.sh "$preset" --parallel="${MTR_PARALLEL:-$(($(nproc) * 2))}" --suite-timeout=60 \
     --vardir="$work/var" --xml-report="$results/$name.xml" \
     "${sanitize[@]}" "${options[@]}" "$@" || failed_runs=1
+  [ "$preset" != asan ] || no_reports || failed_runs=1
+}
+
+# Shows what the sanitizers have said in any log of the run. mysql-test-run itself does not know the
+# address sanitizer's reports: it goes by the server that ends, which some tests expect.
+no_reports() {
+  local logs
+  mapfile -d '' logs < <(find "$work/var" -type f \( -name '*.err' -o -name '*.log' \) -print0)
+  if [ ${#logs[@]} -eq 0 ]; then
+    echo "test: no log in $work/var: nothing says that there was no report of a sanitizer" >&2
+    return 1
+  fi
+  if grep -H -A 30 -E '==ERROR: (Address|Leak)Sanitizer|: runtime error: ' "${logs[@]}"; then
+    echo "test: the sanitizers have reports, see above" >&2
+    return 1
+  fi
+  echo "test: no report of a sanitizer in ${#logs[@]} logs"
 }
 
 # A test of ours is suite/SUITE/t/NAME.test; t/NAME.test is in the suite main. Those that
