@@ -64,9 +64,10 @@ test-long: ## Run the loops that are too long for make test (two to five minutes
 	@PRESET=$(PRESET) superbuild/test.sh --big-test binlog_purge_crash.binlog_purge_night lru_flusher.kill_night \
 	  lru_stats.index_stats_many
 
-test-mutations: ## Break each feature on purpose: does a test notice? (SUITE=name, AGAIN=1: also what was caught; goes on where it stopped)
+test-mutations: ## Break each feature on purpose: does a test notice? (SUITE=name, AGAIN=1: also what was caught, MINUTES=; goes on where it stopped)
 	@$(prepare_test)
-	@superbuild/mutations.py --preset $(PRESET) $(if $(SUITE),--suite $(SUITE)) $(if $(AGAIN),--again)
+	@superbuild/mutations.py --preset $(PRESET) $(if $(SUITE),--suite $(SUITE)) $(if $(AGAIN),--again) \
+	  $(if $(filter-out file,$(origin MINUTES)),--minutes $(MINUTES))
 
 .PHONY: upstream-tests upstream-tests-table
 upstream-tests: ## Run upstream's own suites (PRESET=debug|stock-debug SUITES= ON=1: all switches on, MINUTES=, AGAIN=1: what failed; goes on where it stopped)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Breaks each feature on purpose and demands that a test notices.
 
-  mutations.py [--preset debug] [--suite SUITE] [--mutation NAME] [--again] [--check]
+  mutations.py [--preset debug] [--suite SUITE] [--mutation NAME] [--again] [--minutes N]
+  mutations.py --check
 
 A file mysql-test/suite/SUITE/mutations has a line for each way to break something:
 
@@ -15,7 +16,8 @@ line of sums; exit 1 unless every mutation was caught.
 
 Goes on where it stopped: what was caught is in build/PRESET/mutations.tsv, with the
 revision, and is run again (--again: in any case) only when our server code has changed
-since, or a file of the test's suite or of a suite whose files it takes.
+since, or a file of the test's suite or of a suite whose files it takes. --minutes: starts
+none after so many, and leaves them to the next time.
 
 MTR_PARALLEL: how many run side by side (default: a processor each).
 """
@@ -286,9 +288,11 @@ def judge(before, after):
     return ("SURVIVED" if after[0] == "passed" else after[0]), after[1]
 
 
-def run_test(test, mutations, runner, kept):
+def run_test(test, mutations, runner, kept, until):
     """Yields the results of the mutations that this test is to catch. As long as it does
     not pass as it is, none of them is run."""
+    if time.monotonic() >= until:
+        return
     before = kept.find(AS_IS, test)
     if not before or before.verdict != "passed":
         start = time.monotonic()
@@ -296,14 +300,17 @@ def run_test(test, mutations, runner, kept):
         before = kept.add(AS_IS, test, *found, time.monotonic() - start)
     for mutation in mutations:
         start = time.monotonic()
+        if start >= until:
+            return
         passed = before.verdict == "passed"
         after = runner.run(test, mutation.what, *mutation.mysqld_options) if passed else ()
         verdict = judge((before.verdict, before.how), after)
         yield kept.add(mutation.what, test, *verdict, time.monotonic() - start)
 
 
-def run_all(mutations, runner, kept, parallel):
-    """Runs what is not known to be caught; yields the results as they come."""
+def run_all(mutations, runner, kept, parallel, until=float("inf")):
+    """Runs what is not known to be caught; yields the results as they come. until: of the
+    monotonic clock."""
     groups = {}
     for mutation in mutations:
         groups.setdefault(mutation.test, []).append(mutation)
@@ -313,7 +320,7 @@ def run_all(mutations, runner, kept, parallel):
 
     def work(test, group):
         try:
-            for result in run_test(test, group, runner, kept):
+            for result in run_test(test, group, runner, kept, until):
                 found.put(result)
         finally:
             found.put(None)
@@ -351,8 +358,10 @@ def main():
     parser.add_argument("--suite", default="*", help="the mutations of this suite only")
     parser.add_argument("--mutation", action="append", help="this one only; may be repeated")
     parser.add_argument("--again", action="store_true", help="also what is known to be caught")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="then start no more")
     parser.add_argument("--check", action="store_true", help="only read the files")
     arguments = parser.parse_args()
+    until = time.monotonic() + 60 * arguments.minutes
     try:
         mutations = read(suite=arguments.suite)
     except Problem as problem:
@@ -383,7 +392,7 @@ def main():
                 found[mutation.what, mutation.test] = row
     todo = [mutation for mutation in mutations if (mutation.what, mutation.test) not in found]
     print(f"mutations: {len(found)} caught before, {len(todo)} to run", flush=True)
-    for row in run_all(todo, Runner(arguments.preset, work, parallel), kept, parallel):
+    for row in run_all(todo, Runner(arguments.preset, work, parallel), kept, parallel, until):
         found[row.what, row.test] = row
         print(
             f"mutations: {len(found)}/{len(mutations)} {row.what} {row.test}: {row.verdict}",
@@ -391,10 +400,12 @@ def main():
             flush=True,
         )
     print()
-    print(table([(mutation, found[mutation.what, mutation.test]) for mutation in mutations]))
+    done = [mutation for mutation in mutations if (mutation.what, mutation.test) in found]
+    print(table([(mutation, found[mutation.what, mutation.test]) for mutation in done]))
     count = sum(row.verdict == CAUGHT for row in found.values())
-    print(f"{count} caught, {len(found) - count} not caught; logs are in {work}")
-    sys.exit(count < len(found))
+    late = f"{len(mutations) - len(done)} not run, " if len(done) < len(mutations) else ""
+    print(f"{count} caught, {len(done) - count} not caught, {late}logs are in {work}")
+    sys.exit(count < len(mutations))
 
 
 if __name__ == "__main__":

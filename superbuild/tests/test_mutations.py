@@ -197,3 +197,22 @@ def test_a_test_that_passed_is_not_run_again_as_it_is(tree):
     again = Fake()
     run(tree, again)
     assert [what for _, what, *_ in again.runs] == [GATE.what, LOCK.what]
+
+
+def test_what_there_is_no_time_for_is_left_to_the_next_time(tree):
+    class Slow(Fake):
+        """Its first run takes all the time there is."""
+
+        def run(self, *arguments):
+            now.append(1)
+            return super().run(*arguments)
+
+    now = []
+    runner = Slow()
+    kept = mutations.Kept(tree / "kept.tsv", tree)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mutations.time, "monotonic", lambda: float(len(now)))
+        assert not list(mutations.run_all([GATE, LOCK], runner, kept, 2, until=1))
+    assert runner.runs == [("s.one", "-")]
+    assert set(run(tree, runner)) == {GATE.what, LOCK.what}
+    assert [what for _, what, *_ in runner.runs] == ["-", GATE.what, LOCK.what]
