@@ -263,6 +263,8 @@ class Load:
                     "INSERT INTO pc.wide WITH RECURSIVE n (id) AS (SELECT 0 UNION ALL SELECT id + 1 "
                     f"FROM n WHERE id < {WIDE_ROWS - 1}) SELECT id, 0, {PAD.format(v=0, id='id')} FROM n"
                 )
+            # Megabytes that each image would have, and each check read.
+            cursor.execute("RESET BINARY LOGS AND GTIDS")
 
     def run(self, seconds: float, least: int = 0) -> None:
         """For so long, and until so many transactions were acknowledged."""

@@ -22,11 +22,14 @@ import collections
 import concurrent.futures
 import contextlib
 import csv
+import itertools
 import json
 import os
 import random
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -262,8 +265,11 @@ def choose(
 class Rig:
     """Homes of servers, recordings, and the table of rounds."""
 
-    def __init__(self, run: Path, preset: str, workers: int, least: int = 0) -> None:
+    def __init__(
+        self, run: Path, preset: str, workers: int, least: int = 0, minutes: float = 0
+    ) -> None:
         self.least = least
+        self._until = time.monotonic() + minutes * 60 if minutes else 0.0
         self.run = run
         self.preset = preset
         self.workers = workers
@@ -272,14 +278,17 @@ class Rig:
         if not memory.is_dir() or shutil.disk_usage(memory).free < MEMORY:
             memory = run  # as in a container, which has little
         self.memory = Path(tempfile.mkdtemp(prefix="powercut-", dir=memory))
-        self.homes = Path(tempfile.mkdtemp(prefix="homes-", dir=run))
-        self._free = list(range(workers))
+        self.homes = Path(tempfile.mkdtemp(prefix="homes-", dir=self.memory))
         self._lock = threading.Lock()
         self._count = 0
 
     def close(self) -> None:
         shutil.rmtree(self.memory, ignore_errors=True)
-        shutil.rmtree(self.homes, ignore_errors=True)
+
+    @property
+    def over(self) -> bool:
+        """Is no other round to begin?"""
+        return bool(self._until) and time.monotonic() > self._until
 
     def home(self) -> Path:
         """A folder for one server's programs, log and socket."""
@@ -434,6 +443,8 @@ class Rig:
                 ] = collections.deque()
                 for cut in cuts:
                     slots.acquire()
+                    if self.over:
+                        break
                     disk.advance(cut.at)
                     files = Path(tempfile.mkdtemp(dir=self.memory)) / "files"
                     counts = disk.image(Picker(cut.seed, cut.policy, cut.sector), files)
@@ -673,26 +684,37 @@ def run(arguments: argparse.Namespace) -> int:
     if unknown := set(names) - {entry.name for entry in entries}:
         raise SystemExit(f"power cuts: no such entry of the matrix: {', '.join(sorted(unknown))}")
     folder = BUILD / arguments.run
-    rig = Rig(folder, arguments.preset, arguments.workers, arguments.least)
+    rig = Rig(folder, arguments.preset, arguments.workers, arguments.least, arguments.minutes)
     table = Table(folder / "rounds.csv")
-    failed = 0
+    before = len(table.done)
     try:
-        number = 0
-        while len(table.done) < arguments.rounds:
+        for number in itertools.count():
             for entry in entries:
-                if len(table.done) >= arguments.rounds:
+                if len(table.done) >= arguments.rounds or rig.over:
                     break
-                failed += one_recording(rig, entry, number, arguments, table)
-            number += 1
+                one_recording(rig, entry, number, arguments, table)
+            else:
+                continue
+            break
+    except KeyboardInterrupt:
+        print("power cuts: ends after the rounds that are running", flush=True)
     finally:
         rig.close()
+    if rounds := len(table.done) - before:
+        print(f"{rounds} rounds, {processor_seconds() / rounds:.2f} processor seconds each")
     print(", ".join(f"{count} {result}" for result, count in sorted(table.results.items())))
     return 1 if any(not good(result) for result in table.results) else 0
 
 
+def processor_seconds() -> float:
+    """Of this program and all servers that have ended."""
+    own, children = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
 def one_recording(
     rig: Rig, entry: matrix.Entry, number: int, arguments: argparse.Namespace, table: Table
-) -> int:
+) -> None:
     name = f"{entry.name}/{number}"
     again = f"{name}-recovery"
     shares = {mode: arguments.cuts for mode in entry.modes}
@@ -710,8 +732,7 @@ def one_recording(
         for index in range(count)
     }
     if wanted <= table.done:
-        return 0
-    failed = 0
+        return
     print(f"{name}: recording", flush=True)
     place = rig.record(entry, name, arguments.seconds, arguments.seed)
     log = Log(place / "log")
@@ -719,6 +740,8 @@ def one_recording(
         where = rig.run / "recordings" / entry.name / recording
         if count == 0:
             continue
+        if rig.over:
+            return
         if where != place and not (where / "complete").exists():
             try:
                 image_of_recovery(rig, entry, place, log, again, arguments.seed)
@@ -731,12 +754,12 @@ def one_recording(
             table.add(row)
             if not good(str(row["result"])) or arguments.verbose:
                 say(row)
-            failed += not good(str(row["result"]))
+    if rig.over:
+        return
     for where in (rig.run / "recordings" / again, place):
         if not (where / "needed").exists() and not arguments.keep:
             shutil.rmtree(where, ignore_errors=True)
     print(f"{name}: {len(table.done)} rounds: {dict(table.results)}", flush=True)
-    return failed
 
 
 def image_of_recovery(
@@ -887,15 +910,17 @@ def main() -> int:
     parser.add_argument("--mode", default="", choices=("", *MODES))
     parser.add_argument("--rounds", type=int, default=2000)
     parser.add_argument("--cuts", type=int, default=24, help="of a recording in each mode")
-    parser.add_argument("--seconds", type=float, default=15, help="that a load runs")
+    parser.add_argument("--seconds", type=float, default=8, help="that a load runs")
     parser.add_argument("--least", type=int, default=0, help="transactions of a load")
+    parser.add_argument("--minutes", type=float, default=0, help="end after so long")
     parser.add_argument("--seed", default="1")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--workers", type=int, default=1 + (os.cpu_count() or 1))
     parser.add_argument("--keep", action="store_true", help="keep all recordings")
     parser.add_argument("--verbose", action="store_true", help="a line for each round")
     arguments = parser.parse_args()
     assert set(WEIGHTS) == set(POLICIES)
     BUILD.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     actions = {"run": run, "mutants": mutants, "table": table, "again": again}
     return actions[arguments.what](arguments)
 
