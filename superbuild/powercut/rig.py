@@ -911,7 +911,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=2000)
     parser.add_argument("--cuts", type=int, default=24, help="of a recording in each mode")
     parser.add_argument("--seconds", type=float, default=8, help="that a load runs")
-    parser.add_argument("--least", type=int, default=0, help="transactions of a load")
+    parser.add_argument("--least", type=int, default=100, help="transactions of a load")
     parser.add_argument("--minutes", type=float, default=0, help="end after so long")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--workers", type=int, default=1 + (os.cpu_count() or 1))

@@ -127,7 +127,11 @@ class Server:
 
     def connect(self, database: str | None = "stress") -> pymysql.Connection:
         return pymysql.connect(
-            unix_socket=str(self.socket), user="root", database=database, autocommit=True
+            unix_socket=str(self.socket),
+            user="root",
+            database=database,
+            autocommit=True,
+            connect_timeout=300,  # a busy machine takes its time
         )
 
     @property
