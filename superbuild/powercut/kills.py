@@ -296,7 +296,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def table(arguments: argparse.Namespace) -> int:
     """Rounds by settings."""
-    rows = read(BUILD / arguments.run / "rounds.csv")
+    rows = [row for run in arguments.run.split(",") for row in read(BUILD / run / "rounds.csv")]
     print("| settings | kills | in load, start, shutdown | acknowledged | lost | found |")
     print("|---|---|---|---|---|---|")
     for entry in ENTRIES:
@@ -317,7 +317,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("run", "table"))
     parser.add_argument("--preset", default="debug")
-    parser.add_argument("--run", default="kills", help="folder of the table")
+    parser.add_argument("--run", default="kills", help="folder of the table; table: several")
     parser.add_argument("--matrix", default="", help="settings, separated by commas")
     parser.add_argument("--rounds", type=int, default=1000, help="kills of each settings")
     parser.add_argument("--series", type=int, default=20, help="kills of one server in a row")

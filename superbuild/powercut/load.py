@@ -243,7 +243,6 @@ class Load:
     def prepare(connection: pymysql.Connection, setting: Setting) -> None:
         with connection.cursor() as cursor:
             cursor.execute("CREATE DATABASE pc")
-            cursor.execute("CREATE DATABASE pcddl")
             cursor.execute("CREATE TABLE pc.ledger (c INT PRIMARY KEY, n INT NOT NULL)")
             for table in TABLES:
                 cursor.execute(
@@ -265,6 +264,7 @@ class Load:
                 )
             # Megabytes that each image would have, and each check read.
             cursor.execute("RESET BINARY LOGS AND GTIDS")
+            cursor.execute("CREATE DATABASE pcddl")  # at last: there is a GTID
 
     def run(self, seconds: float, least: int = 0) -> None:
         """For so long, and until so many transactions were acknowledged."""

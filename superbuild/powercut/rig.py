@@ -22,6 +22,7 @@ import collections
 import concurrent.futures
 import contextlib
 import csv
+import fcntl
 import itertools
 import json
 import os
@@ -310,8 +311,14 @@ class Rig:
         key += "-wide" if entry.setting.wide else ""
         key = re.sub(r"[^A-Za-z0-9=-]+", "_", key) + f"-{int(binary.stat().st_mtime)}"
         base = BUILD / "bases" / key
-        if base.is_dir():
-            return base
+        base.parent.mkdir(parents=True, exist_ok=True)
+        with (base.parent / "lock").open("w") as lock:  # several runs may want it
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not base.is_dir():
+                self._make_base(entry, base)
+        return base
+
+    def _make_base(self, entry: matrix.Entry, base: Path) -> None:
         files = self.memory / "base"
         files.mkdir()
         home = self.home()
@@ -326,12 +333,10 @@ class Rig:
                 load.Load.prepare(connection, entry.setting)
             if server.stop() != 0:
                 raise SystemExit("power cuts: a server with new tables does not stop")
-            base.parent.mkdir(parents=True, exist_ok=True)
             partly = base.with_name(base.name + ".part")
             shutil.rmtree(partly, ignore_errors=True)
             shutil.copytree(files, partly, symlinks=True, ignore=not_a_socket)
             partly.rename(base)
-        return base
 
     # Recordings
 
@@ -879,8 +884,10 @@ def again(arguments: argparse.Namespace) -> int:
 
 def table(arguments: argparse.Namespace) -> int:
     """Rounds by settings and mode, with what was found in each."""
-    with (BUILD / arguments.run / "rounds.csv").open(newline="") as opened:
-        rows = list(csv.DictReader(opened))
+    rows: list[dict[str, str]] = []
+    for run in arguments.run.split(","):
+        with (BUILD / run / "rounds.csv").open(newline="") as opened:
+            rows += csv.DictReader(opened)
     groups: dict[tuple[str, str], list[dict[str, str]]] = collections.defaultdict(list)
     for row in rows:
         groups[row["entry"], row["mode"]].append(row)
@@ -905,7 +912,7 @@ def main() -> int:
     parser.add_argument("what", choices=("run", "mutants", "table", "again"))
     parser.add_argument("failure", nargs="?", help="again: the folder of the failure")
     parser.add_argument("--preset", default="debug")
-    parser.add_argument("--run", default="power-cuts", help="folder below build/powercut")
+    parser.add_argument("--run", default="power-cuts", help="folder below build/powercut; table: several")
     parser.add_argument("--matrix", default="", help="entries or mutants, separated by commas")
     parser.add_argument("--mode", default="", choices=("", *MODES))
     parser.add_argument("--rounds", type=int, default=2000)
