@@ -713,7 +713,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def processor_seconds() -> float:
     """Of this program and all servers that have ended."""
-    own, children = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    own, children = (
+        resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 
@@ -912,7 +914,9 @@ def main() -> int:
     parser.add_argument("what", choices=("run", "mutants", "table", "again"))
     parser.add_argument("failure", nargs="?", help="again: the folder of the failure")
     parser.add_argument("--preset", default="debug")
-    parser.add_argument("--run", default="power-cuts", help="folder below build/powercut; table: several")
+    parser.add_argument(
+        "--run", default="power-cuts", help="folder below build/powercut; table: several"
+    )
     parser.add_argument("--matrix", default="", help="entries or mutants, separated by commas")
     parser.add_argument("--mode", default="", choices=("", *MODES))
     parser.add_argument("--rounds", type=int, default=2000)
