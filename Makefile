@@ -106,9 +106,10 @@ ROUNDS ?= 2000
 SEED ?= 1
 power_cuts = nice -n 15 $(VENV)/bin/python superbuild/powercut/rig.py
 
-power-cuts: $(VENV)/complete $(RECORDER) ## Cut a server's power (ROUNDS=2000 SEED=1 PRESET=debug|release|stock MATRIX=a,b MODE=ordered|posix RUN=; goes on where it stopped)
+power-cuts: $(VENV)/complete $(RECORDER) ## Cut a server's power (ROUNDS=2000 SEED=1 PRESET=debug|release|stock MATRIX=a,b MODE=ordered|posix MINUTES= RUN=; goes on where it stopped)
 	@$(power_cuts) run --preset $(PRESET) --rounds $(ROUNDS) --seed $(SEED) $(if $(RUN),--run $(RUN)) \
-	  $(if $(MATRIX),--matrix $(MATRIX)) $(if $(MODE),--mode $(MODE)) $(if $(KEEP),--keep)
+	  $(if $(MATRIX),--matrix $(MATRIX)) $(if $(MODE),--mode $(MODE)) $(if $(KEEP),--keep) \
+	  $(if $(filter-out file,$(origin MINUTES)),--minutes $(MINUTES))
 
 power-cut-mutants: $(VENV)/complete $(RECORDER) ## The same with syncs left out: each must be found (PRESET= SEED= MATRIX=)
 	@$(power_cuts) mutants --cuts 200 --preset $(PRESET) --seed $(SEED) --run $(if $(RUN),$(RUN),mutants) \

@@ -40,13 +40,17 @@ SWITCHES = {
     "flusher": "--loose-innodb-lru-flusher",
     "fast-path": "--loose-innodb-page-io-fast-path",
 }
-#: Purged logs are removed in the background in all of them.
+#: Purged logs are removed in the background, but where the name says otherwise.
 ENTRIES = {
     " ".join(f"{name}={value}" for name, value in zip(SWITCHES, values, strict=True)): [
         *(f"{option}={value}" for option, value in zip(SWITCHES.values(), values, strict=True)),
         "--loose-binlog-purge-background=ON",
     ]
     for values in itertools.product(("ON", "OFF"), repeat=len(SWITCHES))
+}
+ENTRIES |= {
+    f"{name} purge=OFF": [*ENTRIES[name][:-1], "--loose-binlog-purge-background=OFF"]
+    for name in (next(iter(ENTRIES)), next(reversed(ENTRIES)))
 }
 WHEN = {"load": 8, "shutdown": 1, "start": 1}
 COLUMNS = [
@@ -113,8 +117,8 @@ class Kills:
     def _run(self, entry: str, series: int) -> None:
         dice = random.Random(f"{self._arguments.seed} {entry} {series}")
         home = self._rig.home()
-        memory = self._rig.memory if self._arguments.memory else home
-        files = memory / f"files-{home.name}"
+        folder = self._folder if self._arguments.disk else self._rig.memory
+        files = folder / f"files-{home.name}"
         kept = False
         try:
             shutil.copytree(self._base, files, symlinks=True)
@@ -272,6 +276,7 @@ def run(arguments: argparse.Namespace) -> int:
     if unknown := set(filter(None, arguments.matrix.split(","))) - set(ENTRIES):
         raise SystemExit(f"kills: no such settings: {', '.join(sorted(unknown))}")
     kills = Kills(arguments)
+    before = kills.done.total()
     try:
         with concurrent.futures.ThreadPoolExecutor(arguments.workers) as pool:
             workers = [pool.submit(kills.worker) for _ in range(arguments.workers)]
@@ -283,13 +288,15 @@ def run(arguments: argparse.Namespace) -> int:
                 print("kills: ends after the rounds that are running", flush=True)
     finally:
         kills.close()
+    if rounds := kills.done.total() - before:
+        print(f"{rounds} kills, {rig.processor_seconds() / rounds:.2f} processor seconds each")
     print(", ".join(f"{count} {result}" for result, count in sorted(kills.results.items())))
     return 1 if any(not rig.good(result) for result in kills.results) else 0
 
 
 def table(arguments: argparse.Namespace) -> int:
     """Rounds by settings."""
-    rows = read(BUILD / arguments.run / "rounds.csv")
+    rows = [row for run in arguments.run.split(",") for row in read(BUILD / run / "rounds.csv")]
     print("| settings | kills | in load, start, shutdown | acknowledged | lost | found |")
     print("|---|---|---|---|---|---|")
     for entry in ENTRIES:
@@ -310,15 +317,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("run", "table"))
     parser.add_argument("--preset", default="debug")
-    parser.add_argument("--run", default="kills", help="folder of the table")
+    parser.add_argument("--run", default="kills", help="folder of the table; table: several")
     parser.add_argument("--matrix", default="", help="settings, separated by commas")
     parser.add_argument("--rounds", type=int, default=1000, help="kills of each settings")
     parser.add_argument("--series", type=int, default=20, help="kills of one server in a row")
-    parser.add_argument("--seconds", type=float, default=1.5, help="of load, on average")
+    parser.add_argument("--seconds", type=float, default=0.7, help="of load, on average")
     parser.add_argument("--minutes", type=float, default=0, help="end after so long")
     parser.add_argument("--seed", default="1")
-    parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 1) // 2))
-    parser.add_argument("--memory", action="store_true", help="data in memory, not on disk")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--disk", action="store_true", help="data on disk, not in memory")
     parser.add_argument("--verbose", action="store_true", help="a line for each round")
     arguments = parser.parse_args()
     BUILD.mkdir(parents=True, exist_ok=True)

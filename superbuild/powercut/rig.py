@@ -22,11 +22,15 @@ import collections
 import concurrent.futures
 import contextlib
 import csv
+import fcntl
+import itertools
 import json
 import os
 import random
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -262,8 +266,11 @@ def choose(
 class Rig:
     """Homes of servers, recordings, and the table of rounds."""
 
-    def __init__(self, run: Path, preset: str, workers: int, least: int = 0) -> None:
+    def __init__(
+        self, run: Path, preset: str, workers: int, least: int = 0, minutes: float = 0
+    ) -> None:
         self.least = least
+        self._until = time.monotonic() + minutes * 60 if minutes else 0.0
         self.run = run
         self.preset = preset
         self.workers = workers
@@ -272,14 +279,17 @@ class Rig:
         if not memory.is_dir() or shutil.disk_usage(memory).free < MEMORY:
             memory = run  # as in a container, which has little
         self.memory = Path(tempfile.mkdtemp(prefix="powercut-", dir=memory))
-        self.homes = Path(tempfile.mkdtemp(prefix="homes-", dir=run))
-        self._free = list(range(workers))
+        self.homes = Path(tempfile.mkdtemp(prefix="homes-", dir=self.memory))
         self._lock = threading.Lock()
         self._count = 0
 
     def close(self) -> None:
         shutil.rmtree(self.memory, ignore_errors=True)
-        shutil.rmtree(self.homes, ignore_errors=True)
+
+    @property
+    def over(self) -> bool:
+        """Is no other round to begin?"""
+        return bool(self._until) and time.monotonic() > self._until
 
     def home(self) -> Path:
         """A folder for one server's programs, log and socket."""
@@ -301,8 +311,14 @@ class Rig:
         key += "-wide" if entry.setting.wide else ""
         key = re.sub(r"[^A-Za-z0-9=-]+", "_", key) + f"-{int(binary.stat().st_mtime)}"
         base = BUILD / "bases" / key
-        if base.is_dir():
-            return base
+        base.parent.mkdir(parents=True, exist_ok=True)
+        with (base.parent / "lock").open("w") as lock:  # several runs may want it
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not base.is_dir():
+                self._make_base(entry, base)
+        return base
+
+    def _make_base(self, entry: matrix.Entry, base: Path) -> None:
         files = self.memory / "base"
         files.mkdir()
         home = self.home()
@@ -317,12 +333,10 @@ class Rig:
                 load.Load.prepare(connection, entry.setting)
             if server.stop() != 0:
                 raise SystemExit("power cuts: a server with new tables does not stop")
-            base.parent.mkdir(parents=True, exist_ok=True)
             partly = base.with_name(base.name + ".part")
             shutil.rmtree(partly, ignore_errors=True)
             shutil.copytree(files, partly, symlinks=True, ignore=not_a_socket)
             partly.rename(base)
-        return base
 
     # Recordings
 
@@ -434,6 +448,8 @@ class Rig:
                 ] = collections.deque()
                 for cut in cuts:
                     slots.acquire()
+                    if self.over:
+                        break
                     disk.advance(cut.at)
                     files = Path(tempfile.mkdtemp(dir=self.memory)) / "files"
                     counts = disk.image(Picker(cut.seed, cut.policy, cut.sector), files)
@@ -673,26 +689,39 @@ def run(arguments: argparse.Namespace) -> int:
     if unknown := set(names) - {entry.name for entry in entries}:
         raise SystemExit(f"power cuts: no such entry of the matrix: {', '.join(sorted(unknown))}")
     folder = BUILD / arguments.run
-    rig = Rig(folder, arguments.preset, arguments.workers, arguments.least)
+    rig = Rig(folder, arguments.preset, arguments.workers, arguments.least, arguments.minutes)
     table = Table(folder / "rounds.csv")
-    failed = 0
+    before = len(table.done)
     try:
-        number = 0
-        while len(table.done) < arguments.rounds:
+        for number in itertools.count():
             for entry in entries:
-                if len(table.done) >= arguments.rounds:
+                if len(table.done) >= arguments.rounds or rig.over:
                     break
-                failed += one_recording(rig, entry, number, arguments, table)
-            number += 1
+                one_recording(rig, entry, number, arguments, table)
+            else:
+                continue
+            break
+    except KeyboardInterrupt:
+        print("power cuts: ends after the rounds that are running", flush=True)
     finally:
         rig.close()
+    if rounds := len(table.done) - before:
+        print(f"{rounds} rounds, {processor_seconds() / rounds:.2f} processor seconds each")
     print(", ".join(f"{count} {result}" for result, count in sorted(table.results.items())))
     return 1 if any(not good(result) for result in table.results) else 0
 
 
+def processor_seconds() -> float:
+    """Of this program and all servers that have ended."""
+    own, children = (
+        resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
 def one_recording(
     rig: Rig, entry: matrix.Entry, number: int, arguments: argparse.Namespace, table: Table
-) -> int:
+) -> None:
     name = f"{entry.name}/{number}"
     again = f"{name}-recovery"
     shares = {mode: arguments.cuts for mode in entry.modes}
@@ -710,8 +739,7 @@ def one_recording(
         for index in range(count)
     }
     if wanted <= table.done:
-        return 0
-    failed = 0
+        return
     print(f"{name}: recording", flush=True)
     place = rig.record(entry, name, arguments.seconds, arguments.seed)
     log = Log(place / "log")
@@ -719,6 +747,8 @@ def one_recording(
         where = rig.run / "recordings" / entry.name / recording
         if count == 0:
             continue
+        if rig.over:
+            return
         if where != place and not (where / "complete").exists():
             try:
                 image_of_recovery(rig, entry, place, log, again, arguments.seed)
@@ -731,12 +761,12 @@ def one_recording(
             table.add(row)
             if not good(str(row["result"])) or arguments.verbose:
                 say(row)
-            failed += not good(str(row["result"]))
+    if rig.over:
+        return
     for where in (rig.run / "recordings" / again, place):
         if not (where / "needed").exists() and not arguments.keep:
             shutil.rmtree(where, ignore_errors=True)
     print(f"{name}: {len(table.done)} rounds: {dict(table.results)}", flush=True)
-    return failed
 
 
 def image_of_recovery(
@@ -856,8 +886,10 @@ def again(arguments: argparse.Namespace) -> int:
 
 def table(arguments: argparse.Namespace) -> int:
     """Rounds by settings and mode, with what was found in each."""
-    with (BUILD / arguments.run / "rounds.csv").open(newline="") as opened:
-        rows = list(csv.DictReader(opened))
+    rows: list[dict[str, str]] = []
+    for run in arguments.run.split(","):
+        with (BUILD / run / "rounds.csv").open(newline="") as opened:
+            rows += csv.DictReader(opened)
     groups: dict[tuple[str, str], list[dict[str, str]]] = collections.defaultdict(list)
     for row in rows:
         groups[row["entry"], row["mode"]].append(row)
@@ -882,20 +914,24 @@ def main() -> int:
     parser.add_argument("what", choices=("run", "mutants", "table", "again"))
     parser.add_argument("failure", nargs="?", help="again: the folder of the failure")
     parser.add_argument("--preset", default="debug")
-    parser.add_argument("--run", default="power-cuts", help="folder below build/powercut")
+    parser.add_argument(
+        "--run", default="power-cuts", help="folder below build/powercut; table: several"
+    )
     parser.add_argument("--matrix", default="", help="entries or mutants, separated by commas")
     parser.add_argument("--mode", default="", choices=("", *MODES))
     parser.add_argument("--rounds", type=int, default=2000)
     parser.add_argument("--cuts", type=int, default=24, help="of a recording in each mode")
-    parser.add_argument("--seconds", type=float, default=15, help="that a load runs")
-    parser.add_argument("--least", type=int, default=0, help="transactions of a load")
+    parser.add_argument("--seconds", type=float, default=8, help="that a load runs")
+    parser.add_argument("--least", type=int, default=100, help="transactions of a load")
+    parser.add_argument("--minutes", type=float, default=0, help="end after so long")
     parser.add_argument("--seed", default="1")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--workers", type=int, default=1 + (os.cpu_count() or 1))
     parser.add_argument("--keep", action="store_true", help="keep all recordings")
     parser.add_argument("--verbose", action="store_true", help="a line for each round")
     arguments = parser.parse_args()
     assert set(WEIGHTS) == set(POLICIES)
     BUILD.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     actions = {"run": run, "mutants": mutants, "table": table, "again": again}
     return actions[arguments.what](arguments)
 

@@ -9,5 +9,5 @@ from programs import run
 @pytest.mark.parametrize("value", ["ON", "OFF"])
 def test_kills_lose_nothing(value: str) -> None:
     settings = f"flusher={value} fast-path={value}"
-    rounds = ("--rounds", "3", "--series", "3", "--seconds", "1", "--memory")
+    rounds = ("--rounds", "3", "--series", "3", "--seconds", "1")
     run("kills.py", "run", "--matrix", settings, *rounds)
