@@ -15,9 +15,10 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "bench")]
 
-import fleet  # noqa: E402
-from harness import server_definition  # noqa: E402
-from harness.server_definition import ServerDefinition  # noqa: E402
+import fleet
+
+from harness import server_definition
+from harness.server_definition import ServerDefinition
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -85,10 +86,8 @@ def template(home: Path, kinds: dict[str, ServerDefinition]) -> Path:
     maker.up("--skip-log-bin")
     maker.execute(
         f"CREATE USER {fleet.ACCOUNT} IDENTIFIED BY '{fleet.PASSWORD}'",
-        "GRANT REPLICATION SLAVE, BACKUP_ADMIN, CLONE_ADMIN, CONNECTION_ADMIN,"
-        f" GROUP_REPLICATION_STREAM ON *.* TO {fleet.ACCOUNT}"
-        if (maker.definition.plugins / "group_replication.so").exists()
-        else f"GRANT REPLICATION SLAVE, BACKUP_ADMIN, CLONE_ADMIN ON *.* TO {fleet.ACCOUNT}",
+        "GRANT REPLICATION SLAVE, BACKUP_ADMIN, CLONE_ADMIN, CONNECTION_ADMIN"
+        f" ON *.* TO {fleet.ACCOUNT}",
     )
     maker.stop()
     return maker.data

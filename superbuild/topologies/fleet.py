@@ -44,8 +44,9 @@ AT_WORK = {
 SYSTEM = "('mysql', 'information_schema', 'performance_schema', 'sys')"
 
 
-def wait(what: str, condition: Callable[[], Any], seconds: float = PATIENCE) -> Any:
+def wait(what: str, condition: Callable[[], Any]) -> Any:
     """What the condition returns, as soon as that is true."""
+    seconds = PATIENCE
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"

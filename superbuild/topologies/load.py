@@ -40,6 +40,7 @@ class Load:
         self.members = members
         self.done = [0] * clients  #: the last transaction that is known to be committed
         self.again = 0  #: transactions that were tried again
+        self._moves = 0
         self._over = threading.Event()
         self._failure: Exception | None = None
         self._threads = [
@@ -54,7 +55,9 @@ class Load:
             for statement in PREPARE:
                 cursor.execute(statement)
             cursor.execute("SET SESSION cte_max_recursion_depth = 100000")
-            numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {})"
+            numbers = (
+                "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {})"
+            )
             cursor.execute(
                 "INSERT INTO topology.account "
                 + numbers.format(ACCOUNTS)
@@ -80,6 +83,10 @@ class Load:
             raise AssertionError(f"a client has failed: {self._failure!r}") from self._failure
         return sum(self.done) >= goal
 
+    def move(self) -> None:
+        """Each client goes back to the server that it began with."""
+        self._moves += 1
+
     def end(self) -> None:
         self._over.set()
         for thread in self._threads:
@@ -90,10 +97,8 @@ class Load:
 
     def check(self, member: Member) -> None:
         """All that was acknowledged is there, once, and nothing is there by halves."""
-        found = dict(
-            (row[0], (row[1], row[2]))
-            for row in member.all("SELECT client, COUNT(*), MAX(n) FROM topology.ledger GROUP BY 1")
-        )
+        rows = member.all("SELECT client, COUNT(*), MAX(n) FROM topology.ledger GROUP BY client")
+        found = {row[0]: row[1:] for row in rows}
         wanted = {client: (n, n) for client, n in enumerate(self.done) if n}
         assert found == wanted, (
             f"{member}: transactions by client (how many, the last): {found} instead of {wanted}"
@@ -107,12 +112,15 @@ class Load:
     def _client(self, number: int) -> None:
         dice = random.Random(number)
         connection: pymysql.Connection | None = None
-        turn = number
+        moves = 0
         while not self._over.is_set():
             try:
+                if connection is not None and moves != self._moves:
+                    connection.close()
+                    connection = None
                 if connection is None:
-                    connection = self._connect(turn)
-                    turn += 1
+                    moves = self._moves
+                    connection = self._connect(number)
                     if connection is None:
                         time.sleep(0.05)
                         continue
