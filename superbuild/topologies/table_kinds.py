@@ -17,7 +17,7 @@ STEP = 40
 
 NUMBERS = "WITH RECURSIVE n (i) AS (SELECT {first} UNION ALL SELECT i + 1 FROM n WHERE i < {last}) "
 TEXT = "CONCAT('row ', {i}, ' of round ', {r}, ' ', REPEAT(CHAR(97 + {i} % 26), {i} % 120))"
-DATA = "REPEAT(CONCAT(MD5({i} * 7 + {r}), {i}), {i} % 90)"
+DATA = "REPEAT(CONCAT(SHA2({i} * 7 + {r}, 256), {i}), {i} % 50)"
 #: The words that a full text search finds.
 WORDS = (
     "CONCAT(ELT(1 + {i} % 4, 'sluice gate', 'lock keeper', 'water level', 'flood plain'), ' ', {r})"
@@ -117,7 +117,7 @@ def kinds(outside: Path) -> dict[str, tuple[str, str, dict[str, str]]]:
                 "z": "IF({i} % 2, 'p,r', 'q')",
                 "bi": "{i} % 1000",
                 "u": "18446744073709551615 - {i}",
-                "vb": "UNHEX(MD5({i}))",
+                "vb": "UNHEX(SHA2({i}, 256))",
                 "mt": "REPEAT('ü', {i} % 50)",
             },
         ),
@@ -168,19 +168,18 @@ ACCOUNTS = (
 )
 
 
-def create(member: Member, *, undo: bool = True) -> None:
+def create(member: Member) -> None:
     """All tables, filled, and all that is beside them."""
     outside = member.home / "outside"
     outside.mkdir(exist_ok=True)
-    with member.connect(local_infile=False) as connection, connection.cursor() as cursor:
-        for statement in ("CREATE DATABASE kinds", *TABLESPACES):
-            if undo or "UNDO" not in statement:
-                cursor.execute(statement)
+    with member.connect() as connection, connection.cursor() as cursor:
+        for statement in ("CREATE DATABASE kinds", "USE kinds", *TABLESPACES):
+            cursor.execute(statement)
         for name, (columns, options, _) in kinds(outside).items():
             key = "" if name in ("no_key", "in_archive", "in_csv") else ", PRIMARY KEY (id)"
             columns = f", {columns}" if columns else ""
             cursor.execute(
-                f"CREATE TABLE kinds.{name} (id INT NOT NULL, a VARCHAR(200) NOT NULL,"
+                f"CREATE TABLE kinds.{name} (id INT NOT NULL, a VARCHAR(180) NOT NULL,"
                 f" b MEDIUMBLOB NOT NULL{columns}{key}) {options}"
             )
         for name in kinds(outside):
@@ -219,7 +218,7 @@ def _insert(
 def load(member: Member, r: int) -> None:
     """A round: in each table rows are added, changed, removed, and some of it is rolled back."""
     first = ROWS + 1 + (r - 1) * STEP
-    with member.connect() as connection, connection.cursor() as cursor:
+    with member.connect("kinds") as connection, connection.cursor() as cursor:
         for name, (_, options, more) in kinds(member.home / "outside").items():
             _insert(cursor, name, member, first, first + STEP - 1, r)
             if "ARCHIVE" in options:

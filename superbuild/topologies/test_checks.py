@@ -59,9 +59,9 @@ def test_what_is_broken_is_found(servers, monkeypatch):
 
     # A switch that is off; a server of the other kind; a feature that does nothing.
     other.check_kind()
-    other.execute("SET GLOBAL innodb_page_io_fast_path = OFF")
+    other.execute("SET GLOBAL binlog_purge_background = OFF")
     found("runs with", other.check_kind)
-    other.execute("SET GLOBAL innodb_page_io_fast_path = ON")
+    other.execute("SET GLOBAL binlog_purge_background = ON")
     for member, kind in ((one, "sluice"), (other, "stock")):
         member.definition, real = servers.kinds[kind], member.definition
         found("says that it is", member.check_kind)

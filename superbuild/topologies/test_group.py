@@ -149,13 +149,13 @@ class Group:
 
 
 @pytest.mark.parametrize(
-    "kinds",
+    "members",
     [("stock", "sluice", "sluice"), ("sluice", "stock", "stock")],
     ids=["one-stock", "one-sluice"],
 )
-def test_single_primary(servers, kinds):
+def test_single_primary(servers, members):
     """The primary, alone of its kind, is killed, and comes back as a clone of the others."""
-    group = Group(servers, list(kinds), single_primary=True)
+    group = Group(servers, list(members), single_primary=True)
     group.start()
     Load.prepare(group.members[0])
     load = Load(group.members)
@@ -178,13 +178,13 @@ def test_single_primary(servers, kinds):
 
 
 @pytest.mark.parametrize(
-    "kinds",
+    "members",
     [("sluice", "stock", "sluice"), ("stock", "sluice", "stock")],
     ids=["one-stock", "one-sluice"],
 )
-def test_multi_primary(servers, kinds):
+def test_multi_primary(servers, members):
     """Clients write to all members; the one that is alone of its kind is killed."""
-    group = Group(servers, list(kinds), single_primary=False)
+    group = Group(servers, list(members), single_primary=False)
     group.start()
     Load.prepare(group.members[0])
     everything = group.members[0].value("SELECT @@gtid_executed")

@@ -281,6 +281,7 @@ def refused_with_lru_stats(donor: Member, recipient: Member) -> None:
         "SET GLOBAL super_read_only = OFF",
         "INSTALL PLUGIN INNODB_LRU_STATS SONAME 'lru_stats.so'",
     )
+    writable(recipient, True)
     recipient.execute(f"SET GLOBAL clone_valid_donor_list = '127.0.0.1:{donor.port}'")
     with pytest.raises(pymysql.Error) as refused:
         recipient.execute(f"CLONE INSTANCE FROM {ACCOUNT}:{donor.port} IDENTIFIED BY '{PASSWORD}'")
