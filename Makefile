@@ -254,7 +254,7 @@ test-topologies: $(VENV)/complete ## Replication, groups, upgrade and back with 
 	@superbuild/as-user.sh --check
 	@$(if $(SLUICE_SERVER),,$(prepare_package))
 	@$(if $(STOCK_SERVER),,$(call build,package-stock))
-	@superbuild/as-user.sh $(VENV)/bin/python -m pytest -p no:cacheprovider --capture=no --tb=short \
+	@superbuild/as-user.sh $(VENV)/bin/python -m pytest -p no:cacheprovider --capture=no --tb=native \
 	  $(if $(JUNIT),--junitxml=$(JUNIT)) $(topology_servers) superbuild/topologies $(if $(ONLY),-k '$(ONLY)')
 
 image: ## Make a container image (OCI) of the packages on a slim Debian (build/packages; SUITE=bookworm; root)

@@ -256,15 +256,15 @@ def check(member: Member) -> None:
     ):
         for row in member.all(f"CHECK TABLE kinds.`{table}` EXTENDED"):
             assert row[2:4] == ("status", "OK"), f"{member}: CHECK TABLE: {row}"
-    crosses = "MBRCrosses(g, ST_GeomFromText('POLYGON((0 0, 90 0, 90 9, 0 9, 0 0))'))"
+    near = "MBRIntersects(g, ST_GeomFromText('POLYGON((0 0, 90 0, 90 9, 0 9, 0 0))'))"
     for by_index, by_scan in (
         (
             "SELECT COUNT(*) FROM kinds.full_text WHERE MATCH (w) AGAINST ('+lock' IN BOOLEAN MODE)",
             "SELECT COUNT(*) FROM kinds.full_text WHERE w LIKE '%lock%'",
         ),
         (
-            f"SELECT COUNT(*) FROM kinds.spatial FORCE INDEX (g) WHERE {crosses}",
-            f"SELECT COUNT(*) FROM kinds.spatial IGNORE INDEX (g) WHERE {crosses}",
+            f"SELECT COUNT(*) FROM kinds.spatial FORCE INDEX (g) WHERE {near}",
+            f"SELECT COUNT(*) FROM kinds.spatial IGNORE INDEX (g) WHERE {near}",
         ),
         (
             "SELECT COUNT(*) FROM kinds.json FORCE INDEX (tags) WHERE 3 MEMBER OF (j->'$.tags')",
@@ -284,30 +284,36 @@ def check(member: Member) -> None:
     assert member.value("SELECT kinds.twice(21)") == 42
 
 
-def beside(member: Member, *, logical: bool = False) -> dict[str, Any]:
-    """All that is to stay the same beside the rows. logical: only what a dump carries."""
-    queries = {
-        "views": "SELECT TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = 'kinds'",
-        "routines": "SELECT ROUTINE_NAME, ROUTINE_DEFINITION, DEFINER FROM information_schema.ROUTINES"
-        " WHERE ROUTINE_SCHEMA = 'kinds'",
-        "triggers": "SELECT TRIGGER_NAME, ACTION_STATEMENT FROM information_schema.TRIGGERS"
-        " WHERE TRIGGER_SCHEMA = 'kinds'",
-        "events": "SELECT EVENT_NAME, EVENT_DEFINITION, STATUS FROM information_schema.EVENTS"
-        " WHERE EVENT_SCHEMA = 'kinds'",
-        "histograms": "SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMN_STATISTICS",
-    }
-    if not logical:
-        queries |= {
-            "tablespaces": "SELECT NAME, ROW_FORMAT, ENCRYPTION FROM information_schema.INNODB_TABLESPACES"
-            " WHERE NAME NOT LIKE 'kinds/fts%'",
-            "accounts": "SELECT User, Host, plugin, authentication_string, User_attributes FROM mysql.user",
-            "roles": "SELECT * FROM mysql.role_edges",
-            "components": "SELECT component_urn FROM mysql.component",
-            "plugins": "SELECT * FROM mysql.plugin",
-            "persisted": "SELECT VARIABLE_NAME, VARIABLE_VALUE FROM performance_schema.persisted_variables"
-            " WHERE VARIABLE_NAME NOT RLIKE 'binlog_purge|innodb_lru'",
-        }
-    return {name: sorted(member.all(query), key=repr) for name, query in queries.items()}
+#: What a dump carries beside rows, what a copy of the files does, and what only they themselves do.
+LOGICAL = {
+    "views": "SELECT TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS"
+    " WHERE TABLE_SCHEMA = 'kinds'",
+    "routines": "SELECT ROUTINE_NAME, ROUTINE_DEFINITION, DEFINER FROM information_schema.ROUTINES"
+    " WHERE ROUTINE_SCHEMA = 'kinds'",
+    "triggers": "SELECT TRIGGER_NAME, ACTION_STATEMENT FROM information_schema.TRIGGERS"
+    " WHERE TRIGGER_SCHEMA = 'kinds'",
+    "events": "SELECT EVENT_NAME, EVENT_DEFINITION, STATUS FROM information_schema.EVENTS"
+    " WHERE EVENT_SCHEMA = 'kinds'",
+    "histograms": "SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMN_STATISTICS",
+}
+COPIED = LOGICAL | {
+    "tablespaces": "SELECT NAME, ROW_FORMAT, ENCRYPTION FROM information_schema.INNODB_TABLESPACES"
+    " WHERE NAME NOT LIKE 'kinds/fts%'",
+    "accounts": "SELECT User, Host, plugin, authentication_string, User_attributes FROM mysql.user",
+    "roles": "SELECT * FROM mysql.role_edges",
+    "components": "SELECT component_urn FROM mysql.component",
+    "plugins": "SELECT * FROM mysql.plugin",
+}
+IN_PLACE = COPIED | {
+    # Those of ours are looked at one by one.
+    "persisted": "SELECT VARIABLE_NAME, VARIABLE_VALUE FROM performance_schema.persisted_variables"
+    " WHERE VARIABLE_NAME NOT RLIKE 'binlog_purge|innodb_lru'",
+}
+
+
+def beside(member: Member, what: dict[str, str] = IN_PLACE) -> dict[str, Any]:
+    """All that is to stay the same beside the rows."""
+    return {name: sorted(member.all(query), key=repr) for name, query in what.items()}
 
 
 def same_beside(one: dict[str, Any], other: dict[str, Any], where: Callable[[], str]) -> None:
