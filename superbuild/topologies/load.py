@@ -8,6 +8,7 @@ import contextlib
 import random
 import threading
 import time
+from collections.abc import Iterator
 
 import pymysql
 from fleet import PATIENCE, Member, say, wait
@@ -40,6 +41,7 @@ class Load:
         self.members = members
         self.done = [0] * clients  #: the last transaction that is known to be committed
         self.again = 0  #: transactions that were tried again
+        self.pause = 0.02  #: seconds of a client between two transactions
         self._moves = 0
         self._over = threading.Event()
         self._failure: Exception | None = None
@@ -82,6 +84,13 @@ class Load:
         if self._failure is not None:
             raise AssertionError(f"a client has failed: {self._failure!r}") from self._failure
         return sum(self.done) >= goal
+
+    @contextlib.contextmanager
+    def gently(self) -> Iterator[None]:
+        """Slowly enough that whoever is behind catches up."""
+        self.pause, before = 0.3, self.pause
+        yield
+        self.pause = before
 
     def move(self) -> None:
         """Each client goes back to the server that it began with."""
@@ -126,6 +135,7 @@ class Load:
                         continue
                 self._transaction(connection, number, self.done[number] + 1, dice)
                 self.done[number] += 1
+                self._over.wait(self.pause)
             except Exception as error:  # noqa: BLE001 - whatever it is, it ends the load
                 code = error.args[0] if isinstance(error, pymysql.Error) and error.args else 0
                 if isinstance(error, (pymysql.Error, OSError)):
