@@ -168,6 +168,13 @@ class Member(Server):
         self._process = None
         return status
 
+    def _base_command(self) -> list[str]:
+        """With an option file, empty: --no-defaults would leave out the persisted variables."""
+        options = self.home / "empty.cnf"
+        options.touch()
+        command = super()._base_command()
+        return [f"--defaults-file={options}" if o == "--no-defaults" else o for o in command]
+
     # What it is, and does
 
     def check_kind(self) -> None:
