@@ -207,6 +207,7 @@ def test_dump(servers, source, replica):
             "--events",
             "--triggers",
             "--hex-blob",
+            "--column-statistics",
             "--set-gtid-purged=OFF",
             "--databases",
             "kinds",
