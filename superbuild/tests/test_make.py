@@ -94,7 +94,11 @@ def test_a_default_of_one_target_is_no_option_of_another(checkout):
 
 
 def test_topologies_of_servers_that_are_there_build_nothing(checkout):
-    given = ("SLUICE_SERVER=one/sluice.toml", "STOCK_SERVER=/other/stock.toml", "ONLY=group or clone")
+    given = (
+        "SLUICE_SERVER=one/sluice.toml",
+        "STOCK_SERVER=/other/stock.toml",
+        "ONLY=group or clone",
+    )
     command = commands_of(checkout, "test-topologies", *given)
     assert "cmake" not in command
     assert f"--sluice {checkout.path}/one/sluice.toml --stock /other/stock.toml" in command
