@@ -21,7 +21,7 @@ PAGES = 5000
 #: The server is gone, or ends.
 GONE = {0, 1053, 1317, 2002, 2003, 2006, 2013, 2014, 2055, 3168, 3169}
 #: Lost to another transaction, here or, in a group, on another member.
-LOST = {1205, 1213, 1614, 3101}
+LOST = {1180, 1205, 1213, 1614, 3101}
 #: It takes no writes: a replica, or a member that is not, or not any more, in the group.
 CLOSED = {1290, 1836, 3032, 3100, 3796}
 DUPLICATE = 1062
