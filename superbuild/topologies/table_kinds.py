@@ -308,7 +308,7 @@ LOGICAL = {
 }
 COPIED = LOGICAL | {
     "tablespaces": "SELECT NAME, ROW_FORMAT, ENCRYPTION FROM information_schema.INNODB_TABLESPACES"
-    " WHERE NAME NOT LIKE 'kinds/fts%'",
+    " WHERE NAME NOT LIKE 'kinds/fts%' AND NAME NOT LIKE 'topology/%'",
     "accounts": "SELECT User, Host, plugin, authentication_string, User_attributes FROM mysql.user",
     "roles": "SELECT * FROM mysql.role_edges",
     "components": "SELECT component_urn FROM mysql.component",
