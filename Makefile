@@ -223,7 +223,7 @@ stock-optimised: stock ## Lay out stock by a profile of its own, to compare with
 	@[ -f build/stock/profile/facts ] || $(MAKE) --no-print-directory profile PRESET=stock
 	@PROFILE=build/stock/profile superbuild/optimise.sh build/stock/obj/runtime_output_directory mysqld.optimised
 
-.PHONY: install package package-compare package-again test-packages image test-image
+.PHONY: install package package-compare package-again test-packages test-topologies image test-image
 install: ## Install the release build (DESTDIR=, PREFIX=/usr/local/sluice)
 	@$(call build,release)
 	DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
@@ -256,6 +256,16 @@ package-again: ## Package and link once more: the same bytes? (FROM_SOURCE=1: co
 SUITES ?= bookworm trixie
 test-packages: ## Install, replace, remove, purge them in minimal Debians (SUITES= STOCK=folder of packages to replace; root)
 	@for suite in $(SUITES); do packaging/test.sh $$suite build/packages $(STOCK) || exit; done
+
+# Servers that are there already: nothing is built for them.
+topology_servers = $(if $(SLUICE_SERVER),--sluice $(abspath $(SLUICE_SERVER)),) \
+  $(if $(STOCK_SERVER),--stock $(abspath $(STOCK_SERVER)),)
+test-topologies: $(VENV)/complete ## Replication, groups, upgrade and back with unpatched upstream (ONLY=names; SLUICE_SERVER= STOCK_SERVER= definitions)
+	@superbuild/as-user.sh --check
+	@$(if $(SLUICE_SERVER),,$(prepare_package))
+	@$(if $(STOCK_SERVER),,$(call build,package-stock))
+	@superbuild/as-user.sh $(VENV)/bin/python -m pytest -p no:cacheprovider --capture=no --tb=native \
+	  $(if $(JUNIT),--junitxml=$(JUNIT)) $(topology_servers) superbuild/topologies $(if $(ONLY),-k '$(ONLY)')
 
 image: ## Make a container image (OCI) of the packages on a slim Debian (build/packages; SUITE=bookworm; root)
 	@packaging/image/make.sh build/packages build/packages $(if $(SUITE),$(SUITE))
@@ -299,7 +309,7 @@ lint: upstream $(VENV)/complete ## ShellCheck, formatting and the patch series
 	@superbuild/format.sh --check
 	@git ls-files '*.sh' .ci/run | xargs shellcheck -x
 	@cd bench && for how in 'check' 'format --check'; do \
-	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{profile,stress,powercut,tests,mutations.py,progress.py,results.py,upstream_tests.py} ../packaging ../demo || exit; done
+	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{profile,stress,powercut,tests,topologies,mutations.py,progress.py,results.py,upstream_tests.py} ../packaging ../demo || exit; done
 	@$(PATCHES) check $(TREES)
 
 clean: ## Remove all that was built (downloads and ccache stay)

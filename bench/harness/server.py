@@ -28,7 +28,7 @@ _SOCKET_LIMIT = 104  #: a socket's path may be 107 bytes long, and names are add
 
 
 class Server:
-    """A server on a directory of its own, reached by a unix socket only.
+    """A server on a directory of its own, reached by a unix socket, and by the loopback if told.
 
     home/data is the data directory, home/binlog holds binary logs, home/mysqld.log
     is the error log. Only processes that this object started are ever signalled.
@@ -100,12 +100,14 @@ class Server:
         extra: Sequence[str] = (),
         *,
         bare: bool = False,
+        port: int | None = None,
         timeout: float = 900,
     ) -> float:
         """Start and wait until it answers; returns seconds from start to the first answer.
 
         changed: neutral settings other than those of settings.toml; extra: raw
-        options; bare: no settings at all, the server's own defaults.
+        options; bare: no settings at all, the server's own defaults; port: of the
+        loopback, where other servers are to reach it.
         """
         if self.running:
             raise BenchError(f"{self.name} is running already")
@@ -124,7 +126,10 @@ class Server:
         self.command = self._base_command()
         self.command += [f"--{option}" for option in [*told.options, *switches]] + list(extra)
         self._socket = self._socket_path()
-        self.command += ["--skip-networking", f"--socket={self._socket}"]
+        reached = ["--skip-networking"]
+        if port is not None:
+            reached = ["--bind-address=127.0.0.1", f"--port={port}"]
+        self.command += [*reached, f"--socket={self._socket}"]
         self._environment = self._environment_of_process(environment or {})
         seconds = self._launch(timeout)
         self.not_told |= neutral.ignored(told.options, self.variables())

@@ -91,3 +91,18 @@ def test_a_default_of_one_target_is_no_option_of_another(checkout):
         assert "2000" not in commands_of(checkout, target)
     assert "--rounds 3" in commands_of(checkout, "bench", "ROUNDS=3")
     assert "--rounds 2000" in commands_of(checkout, "power-cuts")
+
+
+def test_topologies_of_servers_that_are_there_build_nothing(checkout):
+    given = (
+        "SLUICE_SERVER=one/sluice.toml",
+        "STOCK_SERVER=/other/stock.toml",
+        "ONLY=group or clone",
+    )
+    command = commands_of(checkout, "test-topologies", *given)
+    assert "cmake" not in command
+    assert f"--sluice {checkout.path}/one/sluice.toml --stock /other/stock.toml" in command
+    assert command.endswith("superbuild/topologies -k 'group or clone'")
+    command = commands_of(checkout, "test-topologies")
+    for preset in ("package", "package-stock"):
+        assert f"cmake --build --preset {preset}" in command
