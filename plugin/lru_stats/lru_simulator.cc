@@ -450,8 +450,7 @@ void Lru_simulator::touch(List &list, uint32_t touched) {
   /* See buf_lru_youth_is_unearned(). */
   const bool unearned = list.config.old_turnover != 0 && n.clock == 0;
   if ((n.old || unearned) && list.config.old_time_ms != 0) {
-    const auto wait =
-        std::min(list.config.old_time_ms, list.turnover_limit_ms);
+    const auto wait = std::min(list.config.old_time_ms, list.turnover_limit_ms);
     if (now - n.access_ms < wait) return;
   } else {
     const auto since =

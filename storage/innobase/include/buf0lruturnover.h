@@ -43,8 +43,8 @@ class THD;
 struct SYS_VAR;
 struct buf_pool_t;
 
-/** innodb_old_blocks_turnover: the share in percent; 0: upstream's rule. That is
-what it is, too, if only innodb_old_blocks_time was set at the start. */
+/** innodb_old_blocks_turnover: the share in percent; 0: upstream's rule. That
+is what it is, too, if only innodb_old_blocks_time was set at the start. */
 extern uint srv_old_blocks_turnover;
 
 /** innodb_old_blocks_time when nobody has set it. Any other value is obeyed. */
@@ -83,8 +83,8 @@ inline uint buf_lru_turnover_threshold(uint configured) {
 */
 void buf_lru_turnover_note(const buf_pool_t *buf_pool);
 
-/** Updates the system variable innodb_old_blocks_turnover, which takes effect at
-once. The server calls it with the new value, a uint. */
+/** Updates the system variable innodb_old_blocks_turnover, which takes effect
+at once. The server calls it with the new value, a uint. */
 void innodb_old_blocks_turnover_update(THD *, SYS_VAR *, void *,
                                        const void *save);
 
