@@ -323,7 +323,7 @@ void Lru_simulator::remove(List &list, uint32_t removed) {
 
 /** See buf_lru_turnover_note(). */
 void Lru_simulator::note_turnover(List &list) const {
-  if (list.config.old_turnover == 0) return;
+  if (list.config.old_turnover == 0 || list.old == NONE) return;
   const auto parts = list.marks.size();
   if (++list.came < list.old_len / parts) return;
   list.came = 0;
@@ -349,7 +349,6 @@ void Lru_simulator::add(List &list, uint32_t added, bool old) {
     link_after(list, list.old, added);
     n.old = true;
     list.old_len++;
-    note_turnover(list);
   }
   if (list.old != NONE) {
     adjust_old(list);
@@ -435,6 +434,7 @@ void Lru_simulator::read_in(List &list, uint32_t added, uint32_t hash) {
   node(list, added).in_list = true;
   row(added)->page.lists++;
   add(list, added, true);
+  note_turnover(list);
 }
 
 /** See buf_page_make_young_if_needed(). */
@@ -448,7 +448,7 @@ void Lru_simulator::touch(List &list, uint32_t touched) {
   if (list.clock == 0) return; /* nothing was evicted yet */
 
   /* See buf_lru_youth_is_unearned(). */
-  const bool unearned = list.config.old_turnover != 0 && n.clock == 0;
+  const bool unearned = list.turnover_limit_ms != UINT64_MAX && n.clock == 0;
   if ((n.old || unearned) && list.config.old_time_ms != 0) {
     const auto wait = std::min(list.config.old_time_ms, list.turnover_limit_ms);
     if (now - n.access_ms < wait) return;
@@ -494,6 +494,7 @@ void Lru_simulator::create(uint64_t page, uint32_t hash, uint64_t now_ms) {
     n.access_ms = static_cast<uint32_t>(m_now_ms);
     row(i)->page.lists++;
     add(list, i, false);
+    note_turnover(list);
   }
 }
 

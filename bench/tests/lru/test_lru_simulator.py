@@ -95,10 +95,6 @@ class Plain:
                 self.midpoint += 1
         else:
             self.pages.insert(self.midpoint + 1, page)
-            self.came += 1
-            if self.came >= (len(self.pages) - self.midpoint) // 8:
-                self.came = 0
-                self.marks.append(self.now)
         if len(self.pages) == self.min_len:
             self.midpoint = 0
         if len(self.pages) >= self.min_len:
@@ -116,6 +112,12 @@ class Plain:
         self.access_time[page] = time
         self.clock_of[page] = 0
         self.add(page, old=old)
+        if self.midpoint is None:
+            return
+        self.came += 1
+        if self.came >= (len(self.pages) - self.midpoint) // 8:
+            self.came = 0
+            self.marks.append(self.now)
 
     def wait(self) -> int:
         if not self.config.turnover or len(self.marks) < 9:
@@ -127,7 +129,8 @@ class Plain:
         if self.clock == 0:
             return False
         old = self.midpoint is not None and self.pages.index(page) >= self.midpoint
-        unearned = self.config.turnover and self.clock_of[page] == 0
+        knows = self.config.turnover and len(self.marks) >= 9
+        unearned = knows and self.clock_of[page] == 0
         if self.config.time and (old or unearned):
             return now - self.access_time[page] >= self.wait()
         return not self.clock < self.clock_of[page] + self.quarter

@@ -23,7 +23,8 @@ this program; if not, write to the Free Software Foundation, Inc.,
  The time is taken whenever an eighth as many pages have come as the old part
  has, so the turnover is that of the last whole turn, and follows a change
  within an eighth of one. What comes is counted, not what is evicted, as
- evictions come in batches.
+ evictions come in batches. A page that is created counts: it makes another one
+ old.
 
  The first instance stands for all: pages are spread over them by a hash. */
 
@@ -72,7 +73,7 @@ void set_limit() {
 
 void buf_lru_turnover_note(const buf_pool_t *buf_pool) {
   ut_ad(mutex_own(&buf_pool->LRU_list_mutex));
-  if (buf_pool->instance_no != 0) return;
+  if (buf_pool->instance_no != 0 || buf_pool->LRU_old == nullptr) return;
   if (++n_came < buf_pool->LRU_old_len / PARTS) return;
   n_came = 0;
   const auto now = std::chrono::steady_clock::now();

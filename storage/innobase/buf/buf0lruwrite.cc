@@ -91,7 +91,7 @@ bool Lru_flusher::reserve_doublewrite() {
 
 #ifdef UNIV_DEBUG
 /** Stops the writer for a test. */
-void sync_writer() {
+static void sync_writer() {
   static constexpr char action[] =
       "now SIGNAL lru_flusher_latched WAIT_FOR lru_flusher_go_on TIMEOUT 300";
   ut_a(!debug_sync_set_action(current_thd, STRING_WITH_LEN(action)));

@@ -43,8 +43,9 @@ class THD;
 struct SYS_VAR;
 struct buf_pool_t;
 
-/** innodb_old_blocks_turnover: the share in percent; 0: upstream's rule. That
-is what it is, too, if only innodb_old_blocks_time was set at the start. */
+/** innodb_old_blocks_turnover: the share in percent; 0: upstream's
+rules. It is 0, too, if the command line or an option file sets
+innodb_old_blocks_time only. */
 extern uint srv_old_blocks_turnover;
 
 /** innodb_old_blocks_time when nobody has set it. Any other value is obeyed. */
@@ -59,9 +60,12 @@ struct alignas(ut::INNODB_CACHE_LINE_SIZE) Buf_lru_turnover_limit {
 extern Buf_lru_turnover_limit buf_lru_turnover_limit;
 
 /** @param[in]  configured  innodb_old_blocks_time
-@return true if nobody has asked for upstream's rule */
+@return true if the turnover is known, and nobody has asked for upstream's rules
+*/
 inline bool buf_lru_turnover_rules(uint configured) {
-  return configured == BUF_LRU_OLD_TIME_DEFAULT && srv_old_blocks_turnover != 0;
+  return configured == BUF_LRU_OLD_TIME_DEFAULT &&
+         buf_lru_turnover_limit.ms.load(std::memory_order_relaxed) !=
+             UINT32_MAX;
 }
 
 /** @param[in]  configured  innodb_old_blocks_time
@@ -78,7 +82,7 @@ inline uint buf_lru_turnover_threshold(uint configured) {
       configured, buf_lru_turnover_limit.ms.load(std::memory_order_relaxed));
 }
 
-/** Notes that a page was put to the start of the old part.
+/** Notes that a page was read or created.
 @param[in]  buf_pool  buffer pool instance; the caller holds its LRU list mutex
 */
 void buf_lru_turnover_note(const buf_pool_t *buf_pool);
