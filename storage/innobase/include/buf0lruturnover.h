@@ -82,7 +82,8 @@ inline uint buf_lru_turnover_threshold(uint configured) {
       configured, buf_lru_turnover_limit.ms.load(std::memory_order_relaxed));
 }
 
-/** Notes that a page was read or created.
+/** Notes that a page is being read or created. To be called before it is in the
+list.
 @param[in]  buf_pool  buffer pool instance; the caller holds its LRU list mutex
 */
 void buf_lru_turnover_note(const buf_pool_t *buf_pool);
