@@ -3,8 +3,9 @@
 
   progress.py cmake --build --preset release
 
-Ninja counts steps, and many cheap ones come first. Here a step counts as what files of its folder took to compile. Only on a terminal; otherwise
-the command runs as it is. What is not a step (an error, a download) is shown as it comes.
+Ninja counts steps, and many cheap ones come first. Here a step counts as what files of its
+folder took to compile. Only on a terminal; otherwise the command runs as it is. What is not a
+step (an error, a download) is shown as it comes.
 """
 
 import os

@@ -37,6 +37,7 @@ from harness.settings import size_in_bytes
 _HERE = Path(__file__).resolve().parent
 _DEPTH = 1024  #: innodb_lru_scan_depth, its default
 _DEFAULT_TIME = 1000  #: innodb_old_blocks_time, its default
+_DEFAULT_TURNOVER = "25"  #: innodb_old_blocks_turnover, its default
 _COUNTERS = (
     "SELECT SUM(NUMBER_PAGES_READ) AS reads_, SUM(DATABASE_PAGES) AS pages,"
     " SUM(FREE_BUFFERS) AS free, SUM(PAGES_MADE_YOUNG) AS made_young"
@@ -272,9 +273,9 @@ class Measurement:
             # Ten rows at a time; they are no executions of a prepared statement.
             load["create_every"] = str(round(int(load.pop("insert_every")) * self._rows_page / 10))
         policy = [f"pct={self._pct}", f"time={self._time}"]
-        turnover = [e for e in self._extra if e.startswith("innodb_old_blocks_turnover=")]
-        for option in turnover:
-            policy += [f"turn={option.partition('=')[2]}", "earn=1"]
+        turnover = self._turnover()
+        if turnover != "0":
+            policy += [f"turn={turnover}", "earn=1"]
         # As the page cleaner and the LRU flusher do it, see buf0lrupolicy.h.
         flusher = [f"free={min(128, frames // 32)}", "refill=50"]
         policy += [f"free={_DEPTH}", "refill=0"] if self._is_stock() else flusher
@@ -295,6 +296,13 @@ class Measurement:
         )
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         return [line["reads_query"] * self._per_statement() for line in lines[: len(spans)]]
+
+    def _turnover(self) -> str:
+        """innodb_old_blocks_turnover where it has an effect, else 0."""
+        if "stock" in self._server.name or self._time != _DEFAULT_TIME:
+            return "0"
+        told = dict(option.partition("=")[::2] for option in self._extra)
+        return told.get("innodb_old_blocks_turnover", _DEFAULT_TURNOVER)
 
     def _per_statement(self) -> float:
         if "scan_chunk" not in self._load:

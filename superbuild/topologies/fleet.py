@@ -46,10 +46,9 @@ SYSTEM = "('mysql', 'information_schema', 'performance_schema', 'sys')"
 
 def wait(what: str, condition: Callable[[], Any]) -> Any:
     """What the condition returns, as soon as that is true."""
-    seconds = PATIENCE
-    end = time.monotonic() + seconds
+    end = time.monotonic() + PATIENCE
     while not (found := condition()):
-        assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"
+        assert time.monotonic() < end, f"not within {PATIENCE} s: {what}"
         time.sleep(0.1)
     return found
 

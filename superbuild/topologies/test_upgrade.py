@@ -238,6 +238,17 @@ def same(one: Member, other: Member, besides: dict[str, str] = table_kinds.COPIE
     )
 
 
+def filled_for_a_clone(member: Member) -> Load:
+    """Tables of each kind that a clone has, and a load that goes on."""
+    table_kinds.create(member)
+    table_kinds.without_what_no_clone_has(member)
+    Load.prepare(member)
+    load = Load([member])
+    load.start()
+    load.more(100)
+    return load
+
+
 #: The recipient does not have the donor's plugin.
 PLUGIN_MATCH = 3870
 
@@ -249,12 +260,7 @@ def test_clone(servers, source, replica):
     for member in (one, other):
         member.up("--plugin-load-add=mysql_clone.so", "--super-read-only=ON")
     writable(one, True)
-    table_kinds.create(one)
-    table_kinds.without_what_no_clone_has(one)
-    Load.prepare(one)
-    load = Load([one])
-    load.start()
-    load.more(100)
+    load = filled_for_a_clone(one)
     if one.ours:
         refused_with_lru_stats(one, other)
     clone(other, one)
@@ -295,12 +301,7 @@ def test_physical_backup(servers, source, replica):
     """A copy of the running server's files, started by the other kind, and the logs since then."""
     one, other = server(servers, source), server(servers, replica)
     one.up("--plugin-load-add=mysql_clone.so")
-    table_kinds.create(one)
-    table_kinds.without_what_no_clone_has(one)
-    Load.prepare(one)
-    load = Load([one])
-    load.start()
-    load.more(100)
+    load = filled_for_a_clone(one)
     backup = servers.home / "backup"
     one.execute(f"CLONE LOCAL DATA DIRECTORY = '{backup}'")
     load.more(150)

@@ -22,9 +22,9 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
  lru_simulate FILE MEMORY THRESHOLD CONFIGS...
  Records of FILE: number of the page, or the argument (8 bytes); time in ms (4);
- operation (4), see below. CONFIGS is pages:curr_size:pct:time,..., the first
- list for the start and the others for the operation CONFIGS; :turnover may follow the time. Prints one line of
- JSON for each PRINT and one at the end. */
+ operation (4), see below. CONFIGS is pages:curr_size:pct:time[:turnover],...,
+ the first list for the start and the others for the operation CONFIGS. Prints
+ one line of JSON for each PRINT and one at the end. */
 
 #include "plugin/lru_stats/lru_simulator.h"
 
