@@ -59,13 +59,18 @@ struct alignas(ut::INNODB_CACHE_LINE_SIZE) Buf_lru_turnover_limit {
 };
 extern Buf_lru_turnover_limit buf_lru_turnover_limit;
 
-/** @param[in]  configured  innodb_old_blocks_time
-@return true if the turnover is known, and nobody has asked for upstream's rules
-*/
-inline bool buf_lru_turnover_rules(uint configured) {
-  return configured == BUF_LRU_OLD_TIME_DEFAULT &&
+/** Tells if a page that may be in the young part has never been at the start of
+the list, and if that matters: not before the turnover is known, nor if somebody
+has asked for upstream's rules.
+@param[in]  freed_page_clock  of the page; only the start of the list sets it
+@param[in]  configured        innodb_old_blocks_time
+@return true if an access is to be judged as one to a page of the old part */
+inline bool buf_lru_youth_is_unearned(uint32_t freed_page_clock,
+                                      uint configured) {
+  return freed_page_clock == 0 && configured == BUF_LRU_OLD_TIME_DEFAULT &&
          buf_lru_turnover_limit.ms.load(std::memory_order_relaxed) !=
-             UINT32_MAX;
+             UINT32_MAX &&
+         DBUG_EVALUATE_IF("mutate_lru_turnover_youth_for_nothing", false, true);
 }
 
 /** @param[in]  configured  innodb_old_blocks_time
