@@ -80,8 +80,20 @@ if [ ! -e "$base/complete" ]; then
 fi
 rm -rf --one-file-system -- "$root"
 cp -a --reflink=auto -- "$base/root" "$root"
-mkdir -p "$root/packages/sluice" "$root/packages/stock"
+mkdir -p "$root/packages/sluice" "$root/packages/stock" "$root/packages/newer"
 cp -- "$packages"/sluice-*.deb "$root/packages/sluice"
+# What a later version may bring: another text in both files of options that are ours.
+for part in server client common; do
+  newer=$root/packages/newer/$part
+  dpkg-deb --raw-extract "$packages"/sluice-"$part"_*.deb "$newer"
+  sed -i -E 's/^Version: .*/&.newer/; s/\(= ([^)]*sluice[^)]*)\)/(= \1.newer)/' "$newer/DEBIAN/control"
+  for file in "$newer"/etc/mysql/sluice.cnf "$newer"/etc/mysql/sluice.conf.d/server.cnf; do
+    [ ! -e "$file" ] || echo '# newer' >>"$file"
+  done
+  rm -f -- "$newer/DEBIAN/md5sums"
+  dpkg-deb --root-owner-group -Znone --build "$newer" "$newer.deb" >/dev/null
+  rm -rf -- "$newer"
+done
 [ -z "$stock" ] || cp -- "$stock"/*.deb "$root/packages/stock"
 
 # What the packages depend on is fetched with the machine's network, before systemd starts.
@@ -152,6 +164,13 @@ check "a line of the administrator's counts" \
 check "and one in our own file" "printf '[mysqld]\nkey_buffer_size = 9M\n' >>/etc/mysql/sluice.conf.d/server.cnf"
 check "installing it again keeps both, and the rows" \
   "$install --reinstall $ours && $(sql 'SELECT @@max_connections, @@key_buffer_size, (SELECT SUM(a) FROM shop.t)') | tr '\t' ' ' | grep -x '77 9437184 6'"
+# Debian's way: a file that the administrator has changed is asked about, and stays.
+check "a newer version keeps both, and the rows, and brings what nobody has changed" \
+  "$install -o Dpkg::Options::=--force-confold /packages/newer/*.deb && dpkg-query -W -f '\${Version}\n' sluice-server | grep newer &&
+   $(sql 'SELECT @@max_connections, @@key_buffer_size, (SELECT SUM(a) FROM shop.t)') | tr '\t' ' ' | grep -x '77 9437184 6' &&
+   grep -x '# newer' /etc/mysql/sluice.cnf && ! grep -x '# newer' /etc/mysql/sluice.conf.d/server.cnf"
+check "and the version before it comes back" \
+  "$install $ours && ! dpkg-query -W -f '\${Version}\n' sluice-server | grep newer && $(sql 'SELECT @@key_buffer_size, (SELECT SUM(a) FROM shop.t)') | tr '\t' ' ' | grep -x '9437184 6'"
 check "the option file for production is a start" \
   "cp /usr/share/sluice/production.cnf /etc/mysql/sluice.conf.d/ && systemctl restart mysql && $(sql 'SELECT @@innodb_buffer_pool_size, @@sync_binlog, @@require_secure_transport') | tr '\t' ' ' | grep -x '2147483648 1 1' && rm /etc/mysql/sluice.conf.d/production.cnf && systemctl restart mysql"
 check "it is stopped cleanly" "systemctl stop mysql && tail -n 3 /var/log/mysql/error.log | grep -q 'Shutdown complete'"

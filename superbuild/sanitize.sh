@@ -26,7 +26,13 @@ ours() {
 }
 
 if [ -n "$name" ] && ours; then
+  # A precompiled header is of the rest (precompiled.sh).
+  command=()
+  while [ $# -gt 0 ]; do
+    if [ "$1" = -include-pch ]; then shift; else command+=("$1"); fi
+    shift
+  done
   # Unoptimized code is too slow with them. vptr wants the types of the rest, too.
-  exec "$@" "-fsanitize=$sanitizers" -fno-sanitize=vptr -O1 -fno-omit-frame-pointer
+  exec "${command[@]}" "-fsanitize=$sanitizers" -fno-sanitize=vptr -O1 -fno-omit-frame-pointer
 fi
 exec "$@"
