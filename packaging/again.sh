@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 first=build/packages again=build/packages-again
-objects=$PWD/build/package/obj
+objects=$PWD/build/package/obj checkout=.
 [ -z "$(git status --porcelain)" ] || { echo "again: error: commit first: packages are made of a commit" >&2; exit 1; }
 packaging/package.sh "$objects" "$first"
 
@@ -22,14 +22,15 @@ if [ "${1:-}" = --from-source ]; then
   (cd "$other/sluice" && export CCACHE_DISABLE=1 UPSTREAM_TARBALL &&
     UPSTREAM_TARBALL=$(../../../superbuild/upstream.sh fetch) && cmake --preset package >/dev/null &&
     cmake --build --preset package >"$other/log" 2>&1) || { tail -n 5 "$other/log" >&2; exit 1; }
-  objects=$other/sluice/build/package/obj
+  # It packages them, too: nobody has to keep still here for an hour.
+  checkout=$other/sluice objects=$other/sluice/build/package/obj
 else
   ninja -C "$objects" -t targets all |
     sed -nE 's/^(.*): C(XX)?_(EXECUTABLE|MODULE_LIBRARY|SHARED_LIBRARY|STATIC_LIBRARY)_LINKER.*/\1/p' |
     (cd "$objects" && xargs -d '\n' rm -f --)
   { ninja -C "$objects" && superbuild/optimise.sh "$objects/runtime_output_directory"; } >"$again.log" 2>&1 || { tail -n 5 "$again.log" >&2; exit 1; }
 fi
-packaging/package.sh "$objects" "$again"
+"$checkout/packaging/package.sh" "$objects" "$again"
 if diff "$first/SHA256SUMS" "$again/SHA256SUMS"; then
   echo "again: the same bytes, $(wc -l <"$first/SHA256SUMS") files"
   rm -rf -- "$again"

@@ -94,7 +94,10 @@ def listed(upstream):
 
 def lists(given):
     wanted, have = listed(given.other), declared(given.objects)
-    folders = {"program": r"s?bin/", "plugin or component": r"lib/mysql/plugin/(?!debug/)"}
+    folders = {
+        "program": r"s?bin/",
+        "plugin or component": r"lib/mysql/plugin/(?!debug/)",
+    }
     return report(
         {
             kind: (
@@ -109,7 +112,9 @@ def lists(given):
 def installed(objects, to):
     """Installs all components; paths below the prefix."""
     subprocess.run(
-        ["cmake", "--install", objects, "--prefix", to], check=True, stdout=subprocess.DEVNULL
+        ["cmake", "--install", objects, "--prefix", to],
+        check=True,
+        stdout=subprocess.DEVNULL,
     )
     return {str(p.relative_to(to)) for p in Path(to).rglob("*") if p.is_file() or p.is_symlink()}
 
@@ -173,7 +178,12 @@ def asked(root, names):
             "--mysqlx=OFF",
         ]
         running = subprocess.Popen([*as_user, *server, *sockets])
-        client = [root / "bin/mysql", "--no-defaults", f"--socket={home}/s", "--user=root"]
+        client = [
+            root / "bin/mysql",
+            "--no-defaults",
+            f"--socket={home}/s",
+            "--user=root",
+        ]
 
         def ask(statement, check=True):
             done = subprocess.run(
@@ -247,7 +257,13 @@ def main():
     parser.add_argument("how", choices=["lists", "builds"])
     parser.add_argument("objects")
     parser.add_argument("other")
-    parser.add_argument("--work", default="/tmp", help="where both are installed: 3 GB")
+    # Absolute: the server looks for components below its plugin directory only if that is.
+    parser.add_argument(
+        "--work",
+        type=os.path.abspath,
+        default="/tmp",
+        help="where both are installed: 3 GB",
+    )
     given = parser.parse_args()
     return lists(given) if given.how == "lists" else builds(given)
 

@@ -86,7 +86,7 @@ cp -- "$packages"/sluice-*.deb "$root/packages/sluice"
 for part in server client common; do
   newer=$root/packages/newer/$part
   dpkg-deb --raw-extract "$packages"/sluice-"$part"_*.deb "$newer"
-  sed -i -E 's/^Version: .*/&.newer/; s/\(= ([^)]*sluice[^)]*)\)/(= \1.newer)/' "$newer/DEBIAN/control"
+  sed -i -E 's/^Version: .*/&.newer/; s/\(= ([^)]*sluice[^)]*)\)/(= \1.newer)/g' "$newer/DEBIAN/control"
   for file in "$newer"/etc/mysql/sluice.cnf "$newer"/etc/mysql/sluice.conf.d/server.cnf; do
     [ ! -e "$file" ] || echo '# newer' >>"$file"
   done
@@ -134,6 +134,8 @@ check() {
   fi
 }
 install='apt-get -qy --no-install-recommends --allow-downgrades install'
+# What an administrator answers when both have changed the file.
+keep='-o Dpkg::Options::=--force-confold'
 ours="/packages/sluice/sluice-server_*.deb /packages/sluice/sluice-client_*.deb /packages/sluice/sluice-common_*.deb"
 sql() { echo "mysql -NB -e \"$1\""; }
 
@@ -166,15 +168,15 @@ check "installing it again keeps both, and the rows" \
   "$install --reinstall $ours && $(sql 'SELECT @@max_connections, @@key_buffer_size, (SELECT SUM(a) FROM shop.t)') | tr '\t' ' ' | grep -x '77 9437184 6'"
 # Debian's way: a file that the administrator has changed is asked about, and stays.
 check "a newer version keeps both, and the rows, and brings what nobody has changed" \
-  "$install -o Dpkg::Options::=--force-confold /packages/newer/*.deb && dpkg-query -W -f '\${Version}\n' sluice-server | grep newer &&
+  "$install $keep /packages/newer/*.deb && dpkg-query -W -f '\${Version}\n' sluice-server | grep newer &&
    $(sql 'SELECT @@max_connections, @@key_buffer_size, (SELECT SUM(a) FROM shop.t)') | tr '\t' ' ' | grep -x '77 9437184 6' &&
    grep -x '# newer' /etc/mysql/sluice.cnf && ! grep -x '# newer' /etc/mysql/sluice.conf.d/server.cnf"
 check "and the version before it comes back" \
-  "$install $ours && ! dpkg-query -W -f '\${Version}\n' sluice-server | grep newer && $(sql 'SELECT @@key_buffer_size, (SELECT SUM(a) FROM shop.t)') | tr '\t' ' ' | grep -x '9437184 6'"
+  "dpkg-query -W -f '\${Version}\n' sluice-server | grep newer && $install $keep $ours && ! dpkg-query -W -f '\${Version}\n' sluice-server | grep newer && $(sql 'SELECT @@key_buffer_size, (SELECT SUM(a) FROM shop.t)') | tr '\t' ' ' | grep -x '9437184 6'"
 check "the option file for production is a start" \
   "cp /usr/share/sluice/production.cnf /etc/mysql/sluice.conf.d/ && systemctl restart mysql && $(sql 'SELECT @@innodb_buffer_pool_size, @@sync_binlog, @@require_secure_transport') | tr '\t' ' ' | grep -x '2147483648 1 1' && rm /etc/mysql/sluice.conf.d/production.cnf && systemctl restart mysql"
 check "it is stopped cleanly" "systemctl stop mysql && tail -n 3 /var/log/mysql/error.log | grep -q 'Shutdown complete'"
-check "it is removed" "systemctl start mysql && apt-get -qy remove sluice-server sluice-client sluice-common && ! [ -e /usr/sbin/mysqld ] && ! pgrep mysqld"
+check "it is removed" "systemctl start mysql && apt-get -qy remove sluice-server sluice-client sluice-common && ! [ -e /usr/sbin/mysqld ] && ! grep -sqx mysqld /proc/[0-9]*/comm"
 check "the data and the options stay" '[ -e /var/lib/mysql/shop/t.ibd ] && [ -e /etc/mysql/sluice.conf.d/server.cnf ]'
 check "installed again, the rows are there" "$install $ours && $(sql 'SELECT SUM(a), @@key_buffer_size FROM shop.t') | tr '\t' ' ' | grep -x '6 9437184'"
 check "purged, it asks nothing and leaves the data" \

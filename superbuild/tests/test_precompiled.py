@@ -21,7 +21,11 @@ def build(tmp_path):
 
     def counts():
         stats = subprocess.run(
-            ["ccache", "--print-stats"], env=environment, capture_output=True, text=True, check=True
+            ["ccache", "--print-stats"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         lines = dict(line.split("\t") for line in stats.stdout.splitlines())
         hits = int(lines["direct_cache_hit"]) + int(lines["preprocessed_cache_hit"])
@@ -39,12 +43,29 @@ def build(tmp_path):
         launcher += f";env;CCACHE_BASEDIR={root};CCACHE_PCH_EXTSUM=1"
         launcher += ";CCACHE_SLOPPINESS=pch_defines,time_macros;ccache"
         before = counts()
-        configure = ["cmake", "-G", "Ninja", "-S", root, "-B", root / "obj", "-DCMAKE_BUILD_TYPE=Debug"]
-        configure += ["-DCMAKE_CXX_COMPILER=clang++-19", f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}"]
-        configure += [f"-DCMAKE_CXX_FLAGS=-ffile-prefix-map={root}=.", "-DCMAKE_CXX_FLAGS_DEBUG=-g1"]
+        configure = [
+            "cmake",
+            "-G",
+            "Ninja",
+            "-S",
+            root,
+            "-B",
+            root / "obj",
+            "-DCMAKE_BUILD_TYPE=Debug",
+        ]
+        configure += [
+            "-DCMAKE_CXX_COMPILER=clang++-19",
+            f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}",
+        ]
+        configure += [
+            f"-DCMAKE_CXX_FLAGS=-ffile-prefix-map={root}=.",
+            "-DCMAKE_CXX_FLAGS_DEBUG=-g1",
+        ]
         configure.append(f"-DCMAKE_EXE_LINKER_FLAGS={link}")
         for command in (configure, ["cmake", "--build", root / "obj"]):
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, check=False
+            )
             assert done.returncode == 0, done.stdout + done.stderr
         program = subprocess.run([root / "obj" / "one"], check=False)
         hits, misses = (now - then for now, then in zip(counts(), before, strict=True))
@@ -64,7 +85,9 @@ def test_another_checkout_hits(build, checkout, tmp_path):
 
 def test_another_text_does_not(build, checkout, tmp_path):
     # One is seen in macros only, the other in line numbers only.
-    for number, header in enumerate((HEADER.replace("ONE 1", "ONE 2"), HEADER.replace("inline", "\ninline"))):
+    for number, header in enumerate(
+        (HEADER.replace("ONE 1", "ONE 2"), HEADER.replace("inline", "\ninline"))
+    ):
         other = type(checkout)(tmp_path / f"other-{number}")
         assert build(checkout, HEADER)[0] == 1
         value, _, misses = build(other, header)
