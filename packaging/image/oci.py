@@ -115,9 +115,15 @@ def main():
                 },
             )
             tag = given.version.split("+")[0]
+            # The second is for what takes the tag for a name: podman, containerd.
+            name = f"localhost/sluice:{tag}"
+            annotations = {
+                "org.opencontainers.image.ref.name": tag,
+                "io.containerd.image.name": name,
+            }
             entry = manifest | {
                 "mediaType": kind + "manifest.v1+json",
-                "annotations": {"org.opencontainers.image.ref.name": tag},
+                "annotations": annotations,
                 "platform": {"architecture": architecture, "os": "linux"},
             }
             add_json(
@@ -130,7 +136,7 @@ def main():
             )
     Path(given.to + ".partial").rename(given.to)
     print(
-        f"image: {given.to}, {Path(given.to).stat().st_size // 10**6} MB, tag {tag}, {manifest['digest']}"
+        f"image: {given.to}, {Path(given.to).stat().st_size // 10**6} MB, {name}, {manifest['digest']}"
     )
 
 

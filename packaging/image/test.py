@@ -147,6 +147,8 @@ def unpack(image):
         archive.extractall(layout)
     manifest = json.loads((layout / "index.json").read_text())["manifests"][0]
     tag = manifest["annotations"]["org.opencontainers.image.ref.name"]
+    name = manifest["annotations"].get("io.containerd.image.name")
+    check("podman and containerd load it as sluice", name == f"localhost/sluice:{tag}", name)
     tool("umoci", "unpack", "--image", f"{layout}:{tag}", WORK / "bundle")
 
     def blob(known):
@@ -198,6 +200,10 @@ def main():
         f"        image: {size // 10**6} MB packed, {folder_size(WORK / 'bundle/rootfs')} MB unpacked"
     )
 
+    shadow = (WORK / "bundle/rootfs/etc/shadow").read_text()
+    check("no account of the system has a password",
+          shadow and all(line.split(":")[1] in ("*", "!", "!*") for line in shadow.splitlines()), shadow)  # fmt: skip
+
     ours, secret = volume("ours"), WORK / "secret"
     secret.write_text(ROOT_PASSWORD + "\n")
     site = WORK / "site.cnf"
@@ -239,6 +245,8 @@ def main():
         box.ask("SELECT CONVERT_TZ('2026-01-01 12:00:00','UTC','Europe/Berlin')")
         == "2026-01-01 13:00:00",
     )
+    check("its time is UTC", box.inside("date", "+%Z").stdout == "UTC\n"
+          and box.ask("SELECT TIMESTAMPDIFF(MINUTE, UTC_TIMESTAMP(), NOW())") == "0")  # fmt: skip
     check(
         "no password is in its environment",
         "mine" not in box.inside("sh", "-c", "tr '\\0' '\\n' </proc/1/environ").stdout,
