@@ -95,6 +95,9 @@ for part in server client common; do
   rm -rf -- "$newer"
 done
 [ -z "$stock" ] || cp -- "$stock"/*.deb "$root/packages/stock"
+mkdir "$root/srv/sluice"
+tar -C "$root/srv/sluice" --strip-components=1 -xf "$packages"/sluice-server-*.tar.xz
+install -d -o 65534 -g 65534 "$root/srv/data"
 
 # What the packages depend on is fetched with the machine's network, before systemd starts.
 chroot "$root" apt-get -q update >"$log" 2>&1 || fail "apt-get update failed in $root, see $log"
@@ -138,6 +141,17 @@ install='apt-get -qy --no-install-recommends --allow-downgrades install'
 keep='-o Dpkg::Options::=--force-confold'
 ours="/packages/sluice/sluice-server_*.deb /packages/sluice/sluice-client_*.deb /packages/sluice/sluice-common_*.deb"
 sql() { echo "mysql -NB -e \"$1\""; }
+
+# Before anything is installed: the archive has its libraries with it.
+unpacked="setpriv --reuid=65534 --regid=65534 --clear-groups /srv/sluice/sbin/mysqld --no-defaults --datadir=/srv/data --secure-file-priv="
+check "the tar.xz runs where it is unpacked" \
+  "$unpacked --initialize-insecure && $unpacked --socket=/srv/data/s --mysqlx=OFF --skip-networking --log-error=/srv/data/e --daemonize &&
+   for plugin in 'PLUGIN INNODB_LRU_STATS SONAME \"lru_stats.so\"' 'PLUGIN group_replication SONAME \"group_replication.so\"' 'COMPONENT \"file://component_keyring_file\"'; do
+     /srv/sluice/bin/mysql --no-defaults -S /srv/data/s -u root -e \"INSTALL \$plugin\" || exit; done &&
+   /srv/sluice/bin/mysql --no-defaults -S /srv/data/s -u root -NBe 'SELECT COUNT(*), @@version FROM INFORMATION_SCHEMA.INNODB_LRU_STATS' | grep -x '1.*-sluice' &&
+   /srv/sluice/bin/mysqladmin --no-defaults -S /srv/data/s -u root shutdown && rm -r /srv/data"
+check "and has every library that it needs" \
+  'for file in $(find /srv/sluice/bin /srv/sluice/sbin /srv/sluice/lib -type f); do ldd "$file" 2>/dev/null | grep "not found" && echo "$file" && exit 1; done; ldd /srv/sluice/sbin/mysqld | grep -q libc.so && rm -r /srv/sluice'
 
 check "apt installs it, and asks nothing" "$install $ours"
 check "the service is up, and was told so by the server" \
