@@ -91,7 +91,8 @@ static bool store(void *context, const innodb_lru_index_t &index) {
 static bool fill(THD *thd, TABLE *table) {
   int64_t since = 0;
   Filling filling{thd, table, &since, false};
-  if (!server()->read_indexes(store, &filling, &since)) {
+  if (DBUG_EVALUATE_IF("mutate_lru_no_memory", true, false) ||
+      !server()->read_indexes(store, &filling, &since)) {
     my_error(ER_OUTOFMEMORY, MYF(ME_FATALERROR), 0);
     return true;
   }

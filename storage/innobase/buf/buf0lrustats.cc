@@ -329,7 +329,8 @@ void lru_stats_pool(innodb_lru_pool_t *pool) {
   static_assert(INNODB_LRU_TURNOVER_TIME_MS == BUF_LRU_OLD_TIME_DEFAULT);
   pool->old_blocks_turnover = srv_old_blocks_turnover;
 #endif
-  pool->gets_of_a_read = gets_of_a_read(ibuf);
+  pool->gets_of_a_read =
+      DBUG_EVALUATE_IF("mutate_lru_no_bitmap", 0, gets_of_a_read(ibuf));
 }
 
 /** What is to be known of a page before it is gone. */

@@ -44,7 +44,9 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 #include "buf0buf.h"
 #include "buf0lruwalk.h"
+#include "my_dbug.h"
 #include "my_sys.h"
+#include "ut0log.h"
 
 std::atomic<uint64_t> buf_lru_trace_threshold{0};
 
@@ -228,6 +230,13 @@ uint32_t buf_lru_trace_drain(innodb_lru_event_t *events, uint32_t max,
   static size_t first = 0;
   ++first;
 
+#ifdef UNIV_DEBUG
+  /* Who comes again is done with the events before. */
+  static bool took_all = false;
+  const bool says = DBUG_EVALUATE_IF("lru_trace_says_taken", true, false);
+  if (says && took_all) ib::info() << "lru_stats took all events";
+#endif
+
   const auto now = now_us();
   uint32_t n = 0;
   for (size_t i = 0; i < N_RINGS; ++i) {
@@ -245,5 +254,6 @@ uint32_t buf_lru_trace_drain(innodb_lru_event_t *events, uint32_t max,
     }
     *dropped += ring.take_dropped();
   }
+  ut_d(took_all = says && n < max);
   return n;
 }
