@@ -172,7 +172,8 @@ size_t Lru_flusher::depth() {
   if (now - m_depth_checked > std::chrono::seconds{1}) {
     m_depth_checked = now;
     if (m_pool->instance_no == 0) note_contradiction();
-    m_depth = scan_depth_is_set.load()
+    m_depth = DBUG_EVALUATE_IF("mutate_lru_flusher_asks_server",
+                               scan_depth_is_given(), scan_depth_is_set.load())
                   ? srv_LRU_scan_depth
                   : srv_io_capacity / srv_buf_pool_instances;
   }

@@ -57,6 +57,7 @@ buf_block_t *Lru_flusher::wait() {
 
   thd_wait_begin(nullptr, THD_WAIT_DISKIO);
   do {
+    if (DBUG_EVALUATE_IF("mutate_lru_flusher_no_wait", true, false)) break;
     if (m_stuck.load() && !m_searching.exchange(true)) {
       /* There may be clean pages, and nobody who looks for them. One thread at
       a time: the search holds the mutex of the list, which the evictor needs to
