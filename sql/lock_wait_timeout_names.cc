@@ -118,7 +118,6 @@ void report_lock_wait_timeout_options() {
 }
 
 void merge_persisted_lock_wait_timeout(Persisted_variables_uset *variables) {
-  DBUG_EXECUTE_IF("mutate_merge_persisted", return;);
   auto find = [variables](const LEX_CSTRING &name) {
     return std::find_if(
         variables->begin(), variables->end(),
