@@ -233,8 +233,8 @@ uint32_t buf_lru_trace_drain(innodb_lru_event_t *events, uint32_t max,
 #ifdef UNIV_DEBUG
   /* Who comes again is done with the events before. */
   static bool took_all = false;
-  const bool says = DBUG_EVALUATE_IF("lru_trace_says_taken", true, false);
-  if (says && took_all) ib::info() << "lru_stats took all events";
+  DBUG_EXECUTE_IF("lru_trace_says_taken", if (took_all) ib::info()
+                                              << "lru_stats took all events";);
 #endif
 
   const auto now = now_us();
@@ -254,6 +254,6 @@ uint32_t buf_lru_trace_drain(innodb_lru_event_t *events, uint32_t max,
     }
     *dropped += ring.take_dropped();
   }
-  ut_d(took_all = says && n < max);
+  ut_d(took_all = DBUG_EVALUATE_IF("lru_trace_says_taken", n < max, false));
   return n;
 }
