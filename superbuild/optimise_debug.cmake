@@ -1,0 +1,8 @@
+# Read into upstream's own project (CMAKE_PROJECT_MySQL_INCLUDE): in a debug build the code that
+# tests spend most time in is compiled with -Og (docs/design/build-times.md).
+function(sluice_optimise_debug)
+  foreach(target innobase perfschema mysys_objlib)
+    target_compile_options(${target} PRIVATE -Og)
+  endforeach()
+endfunction()
+cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL sluice_optimise_debug)
