@@ -97,6 +97,7 @@ class PowerServer(stress.Server):
 
     def __init__(self, preset: str, home: Path, files: Path, options: list[str]) -> None:
         self.gave_up = False
+        self.is_stock = preset.startswith("stock")
         self.objects = ROOT / "build" / preset / "obj"
         super().__init__(preset, home, options)
         self.data = files / "data"
@@ -550,7 +551,7 @@ def recover(
         except stress.Failure:
             errors = errors_of(server)
             kind = "no start"
-            if trx_sys_is_torn(server, errors):
+            if server.is_stock and trx_sys_is_torn(server, errors):
                 kind = "known: page of TRX_SYS"
             elif any("check if keyring is loaded" in error for error in errors):
                 kind = "known: keyring"
@@ -590,7 +591,7 @@ def errors_of(server: PowerServer) -> list[str]:
 
 
 def trx_sys_is_torn(server: PowerServer, errors: list[str]) -> bool:
-    """Upstream reads that page before it looks into the doublewrite files, see the note."""
+    """Stock reads that page before it looks into the doublewrite files, see the note."""
     if not any("space=0, page number=5]" in error for error in errors):
         return False
     for file in server.data.glob("#ib_*.dblwr"):
