@@ -12,12 +12,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 first=build/packages again=build/packages-again
 objects=$PWD/build/package/obj checkout=.
 [ -z "$(git status --porcelain)" ] || { echo "again: error: commit first: packages are made of a commit" >&2; exit 1; }
+commit=$(git rev-parse HEAD)
 packaging/package.sh "$objects" "$first"
 
 if [ "${1:-}" = --from-source ]; then
   other=$(mktemp -d -p "$PWD/build" again.XXXXXX)
   trap 'rm -rf -- "$other"' EXIT
+  # The same commit, though the branch may have moved on since.
   git clone --quiet --shared . "$other/sluice"
+  git -C "$other/sluice" checkout --quiet --detach "$commit"
   # The compiler's temporary files, the build's folder and the user's home differ as well.
   (cd "$other/sluice" && export CCACHE_DISABLE=1 UPSTREAM_TARBALL &&
     UPSTREAM_TARBALL=$(../../../superbuild/upstream.sh fetch) && cmake --preset package >/dev/null &&

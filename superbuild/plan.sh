@@ -11,14 +11,14 @@ source upstream/pin
 # Megabytes: what a whole build takes, and what the goal takes beside it.
 case $preset in
   release) whole=4000 minutes=50 ;;
-  package) whole=5000 minutes=65 ;;
-  debug) whole=4000 minutes=35 ;;
+  package) whole=5000 minutes=50 ;;
+  debug) whole=4000 minutes=30 ;;
   *) whole=6000 minutes=60 ;;
 esac
 case $goal in
   run) beside=1000 ;;
   package) beside=3000 ;;
-  test) beside=2000 after=" to build and 40 for the tests" ;;
+  test) beside=2000 after=" to build and 30 for the tests" ;;
   *) beside=2000 ;;
 esac
 
