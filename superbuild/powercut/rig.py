@@ -553,6 +553,8 @@ def recover(
             kind = "no start"
             if server.is_stock and trx_sys_is_torn(server, errors):
                 kind = "known: page of TRX_SYS"
+            elif first_page_is_torn(server, errors):
+                kind = "known: first page"
             elif any("check if keyring is loaded" in error for error in errors):
                 kind = "known: keyring"
             found.add(kind, " / ".join(line[28:220] for line in errors[:3]))
@@ -592,13 +594,22 @@ def errors_of(server: PowerServer) -> list[str]:
 
 def trx_sys_is_torn(server: PowerServer, errors: list[str]) -> bool:
     """Stock reads that page before it looks into the doublewrite files, see the note."""
-    if not any("space=0, page number=5]" in error for error in errors):
-        return False
+    return any("space=0, page number=5]" in error for error in errors) and has_copy(server, 0, 5)
+
+
+def first_page_is_torn(server: PowerServer, errors: list[str]) -> bool:
+    """Upstream looks for its copy if another page of the file says whose it is, see the note."""
+    spaces = re.findall(r"Tablespace '(\d+)' mentioned in the redo log is corr", "\n".join(errors))
+    return any(has_copy(server, int(space), 0) for space in spaces)
+
+
+def has_copy(server: PowerServer, space: int, page_number: int) -> bool:
+    """Have the doublewrite files a whole copy of a page?"""
     for file in server.data.glob("#ib_*.dblwr"):
         with file.open("rb") as opened:
             while page := opened.read(16384):
-                where = page[34:38], page[4:8]
-                if where == (bytes(4), b"\0\0\0\5") and page[20:24] == page[-4:]:
+                where = int.from_bytes(page[34:38]), int.from_bytes(page[4:8])
+                if where == (space, page_number) and page[20:24] == page[-4:]:
                     return True
     return False
 
