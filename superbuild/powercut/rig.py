@@ -553,7 +553,7 @@ def recover(
             kind = "no start"
             if server.is_stock and trx_sys_is_torn(server, errors):
                 kind = "known: page of TRX_SYS"
-            elif first_page_is_torn(server, errors):
+            elif server.is_stock and first_page_is_torn(server, errors):
                 kind = "known: first page"
             elif any("check if keyring is loaded" in error for error in errors):
                 kind = "known: keyring"
