@@ -213,7 +213,7 @@ stock-debug: ## Build unpatched upstream with the debug flags, for make upstream
 
 .PHONY: profile stock-optimised
 profile: PRESET = release
-profile: ## Train the profile of release builds anew, and say how old the committed one is (PRESET=stock: its own)
+profile: ## Train the profile of release builds anew, and say how old the committed one is (PRESET=package: by that build; PRESET=stock: its own)
 	@superbuild/dependencies.sh
 	@$(MAKE) --no-print-directory $(VENV)/complete
 	@$(call build,$(PRESET))

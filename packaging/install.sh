@@ -42,4 +42,6 @@ mv -- "$server/share/mysql/LICENSE" "$documents/LICENSE.upstream"
 mv -- "$server/share/mysql/README" "$documents/README.upstream"
 # SysV's start scripts and upstream's own rotation stand for what the package does itself.
 rm -f -- "$server"/share/mysql/{mysql.server,mysqld_multi.server,mysql-log-rotate}
+# It has the folders and the time of the build. The bill of materials has the rest.
+rm -f -- "$server/share/mysql/docs/INFO_BIN"
 find "$to"/sluice-{server,client,dev,test} -type d -empty -delete

@@ -89,7 +89,8 @@ class Trainer:
             title=phase,
             mysqld=binary,
             basedir=self.objects,
-            messages=self.objects / "share",
+            # In share, or in share/mysql
+            messages=next(self.objects.glob("share/**/english")).parent,
             plugins=plugins,
             version="",
             switches=("plugin_load_add=lru_stats.so",) if self._is_sluice else (),
@@ -428,7 +429,7 @@ def _say(text: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--preset", default="release", help="release is committed, others are not")
+    parser.add_argument("--preset", default="release", help="release's and package's are committed")
     parser.add_argument("--seconds", type=int, default=15, help="of each load")
     options = parser.parse_args()
     _say(age())
@@ -444,7 +445,7 @@ def main() -> int:
     profile = trainer.work / PROFILE
     size = profile.stat().st_size
     target = trainer.work
-    if options.preset == "release":
+    if options.preset in ("release", "package"):
         target = COMMITTED
         for name in (PROFILE, FACTS):
             shutil.copy(trainer.work / name, target / name)
