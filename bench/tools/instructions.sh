@@ -12,6 +12,7 @@
 #   STATEMENTS   how many a figure is the mean of (5000)
 #   ROWS, POOL   rows of the table (10000), size of the buffer pool (64M); with data larger
 #                than the pool most statements read a page, and that is counted, too
+#   BINARY_LOG   on or off, of both servers (off)
 #   OPTIONS      more options of our server, such as --plugin-load-add=lru_stats.so for the
 #                observatory at its defaults
 #
@@ -21,11 +22,16 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # shellcheck source=bench/tools/common.sh
 source bench/tools/common.sh
-rounds=5 load=oltp_point_select statements=5000 rows=10000 pool=64M options=
-parse "rounds load statements rows pool options" "$@"
+rounds=5 load=oltp_point_select statements=5000 rows=10000 pool=64M binary_log=off options=
+parse "rounds load statements rows pool binary_log options" "$@"
 counts rounds statements rows
 mebibytes pool >/dev/null
 [[ $load =~ ^[a-z_]+$ ]] || wrong "load is '$load', not the name of a test of sysbench"
+case $binary_log in
+  on) log=(--log-bin=binlog --server-id=1) ;;
+  off) log=(--disable-log-bin) ;;
+  *) wrong "binary_log is '$binary_log', not on or off" ;;
+esac
 programs valgrind=valgrind callgrind_control=valgrind sysbench=sysbench
 built stock release
 root=$PWD
@@ -53,9 +59,9 @@ start() {
   "$@" "$objects/runtime_output_directory/mysqld" --no-defaults --basedir="$objects" \
     --plugin-dir="$objects/plugin_output_directory" \
     --lc-messages-dir="$objects/share" --datadir="$home/$preset" --user="$(id -un)" \
-    --socket="$home/sock" --skip-networking --disable-log-bin --performance-schema=OFF \
+    --socket="$home/sock" --skip-networking "${log[@]}" --performance-schema=OFF \
     --innodb-buffer-pool-size="$pool" --innodb-buffer-pool-load-at-startup=OFF \
-    --innodb-buffer-pool-dump-at-shutdown=OFF --innodb-stats-persistent=OFF --log-error="$home/$preset.log" \
+    --innodb-buffer-pool-dump-at-shutdown=OFF --innodb-stats-auto-recalc=OFF --log-error="$home/$preset.log" \
     "${more[@]}" \
     >>"$home/$preset.out" 2>&1 &
   server_pid=$!
