@@ -48,8 +48,9 @@ class Columns_bitmap : public MY_BITMAP {
   */
   bool init(uint n_columns) {
     release();
-    const bool few = n_columns <= sizeof m_few * 8 &&
-                     DBUG_EVALUATE_IF("mutate_columns_bitmap_heap", false, true);
+    const bool few =
+        n_columns <= sizeof m_few * 8 &&
+        DBUG_EVALUATE_IF("mutate_columns_bitmap_heap", false, true);
     return bitmap_init(this, few ? m_few : nullptr, n_columns);
   }
 
