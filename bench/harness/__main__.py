@@ -25,7 +25,7 @@ from harness import (
     settings,
 )
 from harness.errors import BenchError
-from harness.interleaved import Precision
+from harness.interleaved import LIFE, Precision
 from harness.report import write
 from harness.runner import Runner
 from harness.scenario import Choice, Scenario
@@ -66,13 +66,13 @@ def _run(options: argparse.Namespace) -> int:
     places.RESULTS.mkdir(parents=True, exist_ok=True)
     with _only_one():
         capacity.check(scenarios, servers, places.DATA, keep=options.keep_data)
-        rounds = {one.name: options.rounds or one.rounds for one in scenarios}
+        rounds = {one.name: options.rounds or _rounds(one, options.quick) for one in scenarios}
         path = _run_path(options)
         run = run_directory.begin(
             path, scenarios, servers, scenarios[0].choice, rounds, machine.describe(places.WORK)
         )
         print(f"bench: the run is {path.name}, in {path}", flush=True)
-        # A quick run asks whether it works, not how fast: the least number of rounds will do.
+        # A quick run does not ask how fast.
         width = math.inf if options.quick else options.width / 100
         precision = Precision(width, options.minutes)
         runner = Runner(
@@ -91,6 +91,11 @@ def _run(options: argparse.Namespace) -> int:
     if failed:
         print(f"bench: {len(failed)} measurements failed; the report lists them", file=sys.stderr)
     return 1 if failed else 0
+
+
+def _rounds(scenario: Scenario, quick: bool) -> int:
+    """Its own number. A quick run asks whether it works: one life of bursts will do."""
+    return LIFE if quick and scenario.interleaved else scenario.rounds
 
 
 def _report_on(path: Path) -> None:

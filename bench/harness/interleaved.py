@@ -5,6 +5,9 @@
 A machine's speed differs by tens of percent from minute to minute. Two bursts a few seconds
 apart see the same machine, so the ratio inside a round is the figure, and rounds are added until
 its median is known as closely as was asked.
+
+After a few rounds all servers are stopped and started again, each on the data directory of the
+next. What one process or one directory is better by, the next life gives to another server.
 """
 
 from __future__ import annotations
@@ -14,12 +17,14 @@ import resource
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeVar
 
 import psutil
 
-from harness import intervals
+from harness.intervals import Ratio
 from harness.server import Server
+
+_Thing = TypeVar("_Thing")
 
 #: Figures whose intervals decide when there are enough rounds.
 DECIDING = ("throughput", "processor_time")
@@ -27,6 +32,7 @@ DECIDING = ("throughput", "processor_time")
 FOREIGN_SHARE = 0.10
 ATTEMPTS = 3  #: at a burst beside which something else ran
 SETTLE = 0.3  #: seconds between thawing a server and its burst
+LIFE = 3  #: rounds of a point, until the servers are started anew
 
 
 @dataclass(frozen=True)
@@ -35,15 +41,18 @@ class Precision:
 
     width: float = 0.02  #: of the intervals of the deciding figures
     minutes: float = 10  #: for one point, whatever the interval is then
-    rounds: int = 9  #: at least
+    rounds: int = 18  #: at least
 
 
-def enough(ratios: Sequence[Sequence[float]], precision: Precision) -> bool:
+def enough(ratios: Sequence[Ratio], precision: Precision) -> bool:
     """Are there rounds enough, and is every interval narrow enough?"""
-    return all(
-        len(values) >= precision.rounds and intervals.ratio(values).width <= precision.width
-        for values in ratios
-    )
+    return all(one.rounds >= precision.rounds and one.width <= precision.width for one in ratios)
+
+
+def moved_on(things: Sequence[_Thing], life: int) -> list[_Thing]:
+    """What each has in a life, from 1: its own in the first, then that of the next."""
+    turn = (life - 1) % len(things)
+    return [*things[turn:], *things[:turn]]
 
 
 class Order:

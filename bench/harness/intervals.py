@@ -1,6 +1,11 @@
 # Copyright (c) 2026, Sluice contributors.
 # GPLv2, see LICENSE.
-"""Ratios of two servers in the same round: their median and how far it is known."""
+"""Ratios of two servers in the same round: their median and how far it is known.
+
+Rounds of one life of the servers are no independent evidence. A process keeps the memory it was
+given, a data directory its place on the disk: two of the same server differ by up to 8 %, as long
+as both live. So a life counts as one value, the median of its rounds.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +16,19 @@ import numpy as np
 from scipy import stats
 
 CONFIDENCE = 0.95
-LEAST = 3  #: rounds, for an interval to speak of
+LEAST = 3  #: lives, for an interval to speak of
 COLLAPSED = 0.5  #: of the median: a round below it is no noise, but something to find out
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Median of the rounds' ratios, its interval (bootstrap, 95 %), and what was far off."""
+    """Median of the lives' ratios, its interval (bootstrap, 95 %), and what was far off."""
 
     median: float
     low: float
     high: float
     rounds: int
+    lives: int
     worst: float  #: the lowest of all rounds
     collapsed: int  #: rounds below half of the median
 
@@ -35,24 +41,31 @@ class Ratio:
         return not self.low <= 1 <= self.high
 
     def __str__(self) -> str:
-        if self.rounds < LEAST:
-            return f"{self.median:.3f} [{self.rounds} rounds: no interval]"
+        if self.lives < LEAST:
+            return f"{self.median:.3f} [too few: no interval]"
         return f"{self.median:.3f} [{self.low:.3f} – {self.high:.3f}]"
 
 
-def ratio(values: Sequence[float]) -> Ratio:
-    """Of at least one value. With fewer than LEAST the interval is everything."""
-    sample = np.asarray(values, dtype=float)
-    median = float(np.median(sample))
+def ratio(rounds: Sequence[float], lives: Sequence[float] | None = None) -> Ratio:
+    """Of at least one round. With fewer than LEAST lives the interval is everything.
+
+    lives: in which life each round was; None: each in one of its own, as in runs of old.
+    """
+    sample = np.asarray(rounds, dtype=float)
+    of_lives = sample
+    if lives is not None:
+        life = np.asarray(lives)
+        of_lives = np.array([np.median(sample[life == one]) for one in np.unique(life)])
+    median = float(np.median(of_lives))
     low, high = -np.inf, np.inf
-    if len(sample) >= LEAST:
-        low, high = of_median(values, CONFIDENCE)
+    if len(of_lives) >= LEAST:
+        low, high = of_median(list(of_lives), CONFIDENCE)
     collapsed = int((sample < COLLAPSED * median).sum())
-    return Ratio(median, low, high, len(sample), float(sample.min()), collapsed)
+    return Ratio(median, low, high, len(sample), len(of_lives), float(sample.min()), collapsed)
 
 
 def of_median(values: Sequence[float], confidence: float) -> tuple[float, float]:
-    """Where that share of the medians of as many rounds drawn from these lies (bootstrap)."""
+    """Where that share of the medians of as many values drawn from these lies (bootstrap)."""
     if len(values) < 2:
         return float(values[0]), float(values[0])
     found = stats.bootstrap(

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 FIGURES = "figures.csv"
+LIFE_FIGURE = "life"  #: which start of the servers a burst belongs to, from 1
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import shutil
 import time
@@ -21,13 +22,16 @@ from harness.interleaved import (
     ATTEMPTS,
     DECIDING,
     FOREIGN_SHARE,
+    LIFE,
     Foreign,
     Order,
     Precision,
     enough,
     freeze_others,
+    moved_on,
 )
-from harness.measurement import FIGURES, Measurement
+from harness.intervals import Ratio
+from harness.measurement import FIGURES, LIFE_FIGURE, Measurement
 from harness.plan import Session, groups, measurement_directory, sessions
 from harness.progress import Progress
 from harness.results import BASE, POINT
@@ -122,78 +126,138 @@ class Runner:
     # Bursts that alternate
 
     def _interleave(self, scenario: Scenario, part: Sequence[Point], least: int) -> None:
-        """All servers up at once, each of the points in rounds until its interval is narrow."""
+        """Lives of all servers: in each, some rounds of every point that is not known yet."""
         dataset = part[0].dataset
         if dataset is None:
             raise BenchError(f"{scenario.name}: bursts need a data directory that goes on")
-        with contextlib.ExitStack() as up:
-            servers: list[Server] = []
-            able: list[Server] = []
-            # All directories first: to make one, those that are copies of the same are made anew,
-            # which no server may be using.
-            for definition in self._servers:
-                session = Session(scenario, definition, 1, tuple(part))
-                if not self._able(session):
-                    continue
-                server = Server(definition, self._home(definition, dataset), self._common)
-                with self._failing(part, session):
-                    self._provide(session, server, dataset, Progress([dataset.seconds]))
-                    able.append(server)
-            for server in able:
-                session = Session(scenario, server.definition, 1, tuple(part))
-                with self._failing(part, session):
-                    servers.append(up.enter_context(self._started(scenario, server, part[0])))
-                    server.freeze()
-            for point in part:
-                self._bursts(scenario, servers, point, least if point.compared else 1)
+        able = self._provided(scenario, part, dataset)
+        spent = {point.label: 0.0 for point in part}
+        failed: set[tuple[str, str]] = set()  # point, server
+        order, life, missing = Order(seed=1), self._lives(scenario, part), list(part)
+        while missing:
+            life += 1
+            with contextlib.ExitStack() as up:
+                servers: list[Server] = []
+                for definition in able:
+                    home = self._home(self._in_its_place(definition, able, life), dataset)
+                    server = Server(definition, home, self._common)
+                    session = Session(scenario, definition, 1, tuple(missing))
+                    try:
+                        started = self._started(scenario, server, missing[0])
+                        servers.append(up.enter_context(started))
+                        server.freeze()
+                    except (BenchError, AssertionError) as error:
+                        for point in missing:
+                            self._failed(session, point, str(error))
+                            failed.add((point.label, definition.name))
+                for point in missing:
+                    fit = [one for one in servers if (point.label, one.name) not in failed]
+                    fit = [one for one in fit if self._able(_alone(scenario, one, point))]
+                    began = time.monotonic()
+                    ended = self._bursts(scenario, servers, fit, point, order, life, least)
+                    spent[point.label] += time.monotonic() - began
+                    failed |= {(point.label, name) for name in ended}
+            missing = [
+                point
+                for point in missing
+                if self._wanted(scenario, able, failed, point, spent[point.label], least)
+            ]
 
-    @contextlib.contextmanager
-    def _failing(self, points: Sequence[Point], session: Session) -> Iterator[None]:
-        """What goes wrong inside fails all points of this server; the others go on."""
-        try:
-            yield
-        except (BenchError, AssertionError) as error:
-            for point in points:
-                self._failed(session, point, str(error))
+    def _provided(
+        self, scenario: Scenario, part: Sequence[Point], dataset: Dataset
+    ) -> list[ServerDefinition]:
+        """The servers that can do any of it, each with a data directory.
+
+        All directories before any start: to make one, those that are copies of the same are made
+        anew, which no server may be using.
+        """
+        able = []
+        for definition in self._servers:
+            session = Session(scenario, definition, 1, tuple(part))
+            if not self._able(session):
+                continue
+            server = Server(definition, self._home(definition, dataset), self._common)
+            try:
+                self._provide(session, server, dataset, Progress([dataset.seconds]))
+                able.append(definition)
+            except (BenchError, AssertionError) as error:
+                for point in part:
+                    self._failed(session, point, str(error))
+        return able
+
+    def _in_its_place(
+        self, definition: ServerDefinition, able: Sequence[ServerDefinition], life: int
+    ) -> ServerDefinition:
+        """Whose data directory a server has in a life: they move on among copies of the same."""
+        source = self._source_name(definition)
+        alike = [one for one in able if self._source_name(one) == source]
+        return moved_on(alike, life)[alike.index(definition)]
+
+    def _wanted(
+        self,
+        scenario: Scenario,
+        able: Sequence[ServerDefinition],
+        failed: set[tuple[str, str]],
+        point: Point,
+        spent: float,
+        least: int,
+    ) -> bool:
+        """Does a point need another life?"""
+        servers = [
+            Server(one, self._data / one.name, self._common)
+            for one in able
+            if (point.label, one.name) not in failed
+        ]
+        if not servers:
+            return False
+        precision = self._precision_of(point, least)
+        if self._rounds(scenario, servers, point) < precision.rounds:
+            return True
+        late = spent >= 60 * precision.minutes
+        return not (late or self._known(point, self._deciding(scenario, servers, point), precision))
 
     def _bursts(
-        self, scenario: Scenario, servers: Sequence[Server], point: Point, least: int
-    ) -> None:
-        """Rounds of one point. A server that fails at it is out of it, the others go on."""
-        able = []
-        for server in servers:
-            session = Session(scenario, server.definition, 1, (point,))
-            if not server.running or not self._able(session):
-                continue
+        self,
+        scenario: Scenario,
+        servers: Sequence[Server],
+        able: Sequence[Server],
+        point: Point,
+        order: Order,
+        life: int,
+        least: int,
+    ) -> list[str]:
+        """Rounds of one point in one life. A server that fails is out of it; names of those."""
+        rest, ended = [], []
+        for server in able:
             freeze_others(servers, server)
-            with contextlib.suppress(BenchError), self._blamed(session, point):
-                scenario.warm_up(server, point)
-                able.append(server)
-        precision = Precision(self._precision.width, self._precision.minutes, least)
-        order, spent, number = Order(seed=1), 0.0, 0
-        while able:
-            ratios = self._deciding(scenario, able, point)
-            late = spent >= 60 * precision.minutes
-            if number >= least and (late or self._known(point, ratios, precision)):
-                break
-            number += 1
+            try:
+                with self._blamed(_alone(scenario, server, point), point):
+                    scenario.warm_up(server, point)
+                rest.append(server)
+            except BenchError:
+                ended.append(server.name)
+        done = self._rounds(scenario, rest, point) if rest else 0
+        wanted = self._precision_of(point, least).rounds
+        rounds = min(LIFE, wanted - done) if done < wanted else LIFE
+        for number in range(done + 1, done + rounds + 1):
+            ratios = self._deciding(scenario, rest, point)
             print(
                 f"bench: {scenario.name}, {point.label}, round {number}{_so_far(ratios)}",
                 flush=True,
             )
-            began = time.monotonic()
-            for server in order.shuffled(able):
+            for server in order.shuffled(rest):
                 session = Session(scenario, server.definition, number, (point,))
                 if measurement_directory(self._run.path, session, point).exists():
                     continue
                 try:
                     freeze_others(servers, server)
-                    self._burst(session, server, point)
+                    self._burst(session, server, point, life)
                 except BenchError:
-                    able.remove(server)
-            spent += time.monotonic() - began
+                    rest.remove(server)
+                    ended.append(server.name)
+        return ended
 
-    def _burst(self, session: Session, server: Server, point: Point) -> None:
+    def _burst(self, session: Session, server: Server, point: Point, life: int) -> None:
         """One burst, again if something else had a part of the machine."""
         for attempt in range(1, ATTEMPTS + 1):
             into = Measurement()
@@ -206,41 +270,59 @@ class Runner:
                 flush=True,
             )
         into.figure("foreign_share", foreign.share, "share")
+        into.figure(LIFE_FIGURE, life, "start")
         self._save(session, point, into)
 
     def _unknown(self, scenario: Scenario, least: int) -> list[Point]:
         """Points that need rounds: too few, or an interval too wide even if its time was up."""
-        servers = [Server(one, self._data / one.name, self._common) for one in self._servers]
-        precision = Precision(self._precision.width, self._precision.minutes, least)
-        points = []
-        for point in scenario.points():
-            rounds = min(len(self._figures(scenario, server, point)) for server in servers)
-            ratios = self._deciding(scenario, servers, point)
-            if rounds < (least if point.compared else 1) or not self._known(
-                point, ratios, precision
-            ):
-                points.append(point)
-        return points
+        return [
+            point
+            for point in scenario.points()
+            if self._wanted(scenario, self._servers, set(), point, 0, least)
+        ]
+
+    def _precision_of(self, point: Point, least: int) -> Precision:
+        rounds = least if point.compared else 1
+        return Precision(self._precision.width, self._precision.minutes, rounds)
 
     @staticmethod
-    def _known(point: Point, ratios: Sequence[Sequence[float]], precision: Precision) -> bool:
+    def _known(point: Point, ratios: Sequence[Ratio], precision: Precision) -> bool:
         return not point.compared or enough(ratios, precision)
 
-    def _deciding(
-        self, scenario: Scenario, servers: Sequence[Server], point: Point
-    ) -> list[list[float]]:
-        """Ratios to stock, or else the first: a list for each other server and deciding figure."""
+    def _rounds(self, scenario: Scenario, servers: Sequence[Server], point: Point) -> int:
+        """Rounds that all of these have done: those before the first that one lacks."""
+        done = [self._figures(scenario, server, point) for server in servers]
+        number = 1
+        while all(number in figures for figures in done):
+            number += 1
+        return number - 1
+
+    def _lives(self, scenario: Scenario, points: Sequence[Point]) -> int:
+        """Lives that a run that is continued has had."""
+        lives = [
+            figures.get(LIFE_FIGURE, 0)
+            for definition in self._servers
+            for point in points
+            for figures in self._figures(
+                scenario, Server(definition, self._data / definition.name, self._common), point
+            ).values()
+        ]
+        return int(max(lives, default=0))
+
+    def _deciding(self, scenario: Scenario, servers: Sequence[Server], point: Point) -> list[Ratio]:
+        """Ratios to stock, or else the first: one for each other server and deciding figure."""
         base_first = sorted(servers, key=lambda server: server.name != BASE)
         first, *others = (self._figures(scenario, server, point) for server in base_first)
-        return [
-            [
-                other[number][figure] / values[figure]
+        ratios = []
+        for other, figure in itertools.product(others, DECIDING):
+            rounds = [
+                (other[number][figure] / values[figure], values.get(LIFE_FIGURE, -number))
                 for number, values in first.items()
                 if number in other and values.get(figure) and figure in other[number]
             ]
-            for other in others
-            for figure in DECIDING
-        ]
+            if rounds:
+                ratios.append(intervals.ratio(*zip(*rounds, strict=True)))
+        return ratios
 
     def _figures(
         self, scenario: Scenario, server: Server, point: Point
@@ -409,9 +491,13 @@ class Runner:
             self._run.remark(Remark(*where, "failed", shown))
 
 
-def _so_far(ratios: Sequence[Sequence[float]]) -> str:
+def _alone(scenario: Scenario, server: Server, point: Point) -> Session:
+    """One point on one server, for what asks by session."""
+    return Session(scenario, server.definition, 1, (point,))
+
+
+def _so_far(ratios: Sequence[Ratio]) -> str:
     """Widths of the deciding intervals, for the line on the terminal."""
-    if not ratios or min(map(len, ratios)) < 3:
+    if not ratios or min(one.lives for one in ratios) < intervals.LEAST:
         return ""
-    widths = ", ".join(f"{intervals.ratio(values).width:.1%}" for values in ratios)
-    return f"; widths of the intervals {widths}"
+    return f"; widths of the intervals {', '.join(f'{one.width:.1%}' for one in ratios)}"

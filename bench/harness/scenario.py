@@ -14,9 +14,11 @@ The runner asks a scenario for its points and does the rest:
 With `interleaved`, all servers are up at once on data directories of their own, and
 
     for each group of points:
-        for each point of the group: scenario.warm_up(server, point) on each server
-            for each round, until the interval is narrow: the servers in random order:
-                scenario.measure(server, point), a burst of seconds, the others frozen
+        for each life, until all intervals are narrow:
+            start the servers, each on the data directory that another one had before
+            for each point of the group: scenario.warm_up(server, point) on each server
+                for each of three rounds: the servers in random order:
+                    scenario.measure(server, point), a burst of seconds, the others frozen
 
 The data directory of a dataset is made once a server, by prepare(), and kept.
 A measurement that is complete is on disk before the next one begins; a run that

@@ -39,7 +39,8 @@ class ServerDefinition:
     archive: Archive | None = None
     bootstrap: tuple[Path, ...] = ()  #: SQL for mysqld --bootstrap; none: --initialize-insecure
     bootstrap_first: str = ""  #: SQL before those files
-    #: Starts on the data directory of that server as it is: its own are copies, made when filled.
+    #: Starts on the data directory of that server as it is, and the other way round: its own are
+    #: copies, made when filled, and with bursts they change hands.
     data_of: str | None = None
     #: The files of its redo log must have the size that it is told: none are left by the making.
     fixed_redo_log: bool = False

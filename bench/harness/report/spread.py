@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from harness import intervals
+from harness.intervals import Ratio
+from harness.measurement import LIFE_FIGURE
 
 Cell = str | int | float
 
@@ -19,6 +21,20 @@ def only(frame: pd.DataFrame, chosen: Mapping[str, Cell], figure: str) -> pd.Dat
     for name, value in chosen.items():
         rows = rows[rows[name] == value]
     return rows
+
+
+def lives(frame: pd.DataFrame, chosen: Mapping[str, Cell], base: str) -> pd.Series:
+    """In which life each round of a point was. Empty for runs from before there were lives."""
+    rows = only(frame, chosen, LIFE_FIGURE)
+    rows = rows[rows["server"] == base]
+    return rows.set_index("round")["value"]
+
+
+def of_lives(ratios: pd.Series, lives: pd.Series) -> Ratio:
+    """The median of ratios by round, and its interval."""
+    if lives.empty:
+        return intervals.ratio(ratios.to_list())
+    return intervals.ratio(ratios.to_list(), lives[ratios.index].to_list())
 
 
 def summary(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
@@ -56,11 +72,11 @@ def ratios(
     With interval, of rounds that are bursts: median [its interval of 95 %].
     """
     rows = []
-    for values, figure, part in _by_point(frame, keys, figures):
+    for point, figure, part in _by_point(frame, keys, figures):
         by_round = part.pivot_table(index="round", columns="server", values="value")
         if base not in by_round:
             continue
-        row: dict[str, Cell] = dict(zip(keys, values, strict=True)) | {"figure": figure}
+        row: dict[str, Cell] = dict(zip(keys, point, strict=True)) | {"figure": figure}
         for server in servers:
             if server == base:
                 continue
@@ -69,7 +85,8 @@ def ratios(
                 usable = by_round[by_round[base] != 0]
                 values = (usable[server] / usable[base]).dropna()
                 if interval and not values.empty:
-                    row[server] = str(intervals.ratio(values.to_list()))
+                    known = lives(frame, dict(zip(keys, point, strict=True)), base)
+                    row[server] = str(of_lives(values, known))
                 else:
                     row[server] = median_and_range(values, "ratio")
         rows.append(row)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from harness import intervals
 from harness.intervals import Ratio
 from harness.report import spread
 from harness.scenario import Scenario
@@ -19,8 +18,8 @@ EQUAL = 0.02  #: an interval that lies within so much of 1 on both sides
 
 #: Caption of a table of ratios.
 INTERVALS = (
-    "Ratio to {base} in the same round of bursts: median, and the interval in which it lies with "
-    "95 % confidence (bootstrap)."
+    "Ratio to {base} in the same round of bursts: median over the lives of the servers, and the "
+    "interval in which it lies with 95 % confidence (bootstrap)."
 )
 
 BETTER, EQUAL_TO, WORSE, UNKNOWN = "better", "equal", "worse", "not known"
@@ -43,16 +42,16 @@ def table(
         if not point.compared or figures.empty:
             continue
         for figure, more_is_better in COMPARED.items():
-            by_round = spread.only(figures, point.parameters, figure).pivot_table(
-                index="round", columns="server", values="value"
-            )
+            part = spread.only(figures, point.parameters, figure)
+            by_round = part.pivot_table(index="round", columns="server", values="value")
+            lives = spread.lives(figures, point.parameters, base)
             for server in servers:
                 if server == base or not {server, base} <= set(by_round):
                     continue
                 values = (by_round[server] / by_round[base]).dropna()
                 if values.empty:
                     continue
-                ratio = intervals.ratio(values.to_list())
+                ratio = spread.of_lives(values, lives)
                 remark = f"{ratio.collapsed} rounds below half of it" if ratio.collapsed else ""
                 rows.append(
                     {
@@ -64,6 +63,7 @@ def table(
                         f"by {base}'s [95 %]": str(ratio),
                         "lowest round": f"{ratio.worst:.3f}",
                         "rounds": ratio.rounds,
+                        "lives": ratio.lives if not lives.empty else "–",
                         "remark": remark,
                     }
                 )

@@ -20,7 +20,7 @@ from harness.settings import size_in_bytes
 
 class _Cached(Scenario):
     interleaved = True
-    rounds = 9
+    rounds = 18
     variants: ClassVar[Mapping[str, str]] = {"clients": "numbers, default 1"}
     scripts: ClassVar[Sequence[str]]
     counted: ClassVar[str] = "statements a second"  #: what throughput is

@@ -63,7 +63,7 @@ class _IoBound(Scenario):
         "counted": "no: without the points at which mutexes and searches are counted",
     }
     interleaved = True
-    rounds = 9
+    rounds = 18
     script: ClassVar[str]
     write_percent: ClassVar[int]  #: of the page I/Os that fio does
 

@@ -19,6 +19,7 @@ import pytest
 
 from harness import interleaved, intervals, runner
 from harness.interleaved import Foreign, Order, Precision
+from harness.measurement import Measurement
 from harness.report import verdict
 from harness.scenario import Dataset, Point
 
@@ -82,9 +83,38 @@ def test_verdict(values: list[float], more_is_better: bool, expected: str) -> No
 def test_rounds_end_when_every_interval_is_narrow() -> None:
     precision = Precision(width=0.02, minutes=1, rounds=9)
     narrow, wide = _noisy(1.1, 50, 0.01), _noisy(1.1, 50, 0.2)
-    assert interleaved.enough([narrow, narrow], precision)
-    assert not interleaved.enough([narrow, wide], precision)
-    assert not interleaved.enough([narrow[:8]], precision)
+    few = intervals.ratio(narrow[:8])
+    assert interleaved.enough([intervals.ratio(narrow)] * 2, precision)
+    assert not interleaved.enough([intervals.ratio(narrow), intervals.ratio(wide)], precision)
+    assert not interleaved.enough([few], precision)
+
+
+def test_what_a_process_or_its_directory_is_worse_by_is_no_finding() -> None:
+    """Two of the same server: in each life one of them is some percent slower."""
+    random = np.random.default_rng(5)
+    found = []
+    for _ in range(40):
+        lives = np.repeat(np.arange(6), 3)
+        rounds = random.normal(1, 0.05, 6)[lives] + random.normal(0, 0.03, 18)
+        naive = intervals.ratio(list(rounds))
+        honest = intervals.ratio(list(rounds), list(lives))
+        found.append((naive.excludes_one, honest.excludes_one))
+    claims, honest_claims = (sum(one) for one in zip(*found, strict=True))
+    assert honest_claims <= 5 < claims
+    assert honest.rounds == 18
+    assert honest.lives == 6
+
+
+def test_rounds_of_two_lives_have_no_interval() -> None:
+    assert not intervals.ratio([1.5] * 6, [1, 1, 1, 2, 2, 2]).excludes_one
+
+
+def test_each_server_comes_to_each_directory() -> None:
+    places = [interleaved.moved_on("abc", life) for life in range(1, 7)]
+    assert places[0] == list("abc")
+    for server in range(3):
+        assert [place[server] for place in places].count("a") == 2
+    assert all(sorted(place) == list("abc") for place in places)
 
 
 class _Process:
@@ -111,34 +141,113 @@ def test_what_another_process_uses_is_foreign() -> None:
     assert foreign.share > 0.5 / (os.cpu_count() or 1)
 
 
-def test_no_server_runs_while_data_directories_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One directory that is missing has the others, which are copies of the same, made anew."""
-    done = []
+class _Server:
+    """What the runner asks of a server that is up."""
 
-    class Server:
-        def __init__(self, definition: Any, *_: Any) -> None:
-            self.definition = definition
+    running = True
 
-        def freeze(self) -> None:
-            pass
+    def __init__(self, definition: Any, home: Path, *_: Any) -> None:
+        self.definition, self.home, self.name = definition, home, definition.name
+
+    def freeze(self) -> None:
+        pass
+
+    thaw = freeze
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[runner.Runner, list[Any]]:
+    """A runner whose servers do nothing, and the list of what it had them do."""
+    done: list[Any] = []
 
     @contextlib.contextmanager
-    def started(_: Any, server: Server, __: Any) -> Iterator[Server]:
-        done.append("start")
+    def started(_: Any, server: _Server, __: Any) -> Iterator[_Server]:
+        done.append(("start", server.name, server.home.parent.name))
         yield server
 
-    monkeypatch.setattr(runner, "Server", Server)
-    run = runner.Runner.__new__(runner.Runner)
+    def burst(session: Any, server: _Server, point: Point, life: int) -> None:
+        done.append(("burst", server.name, session.round, life))
+        into = Measurement()
+        into.figure("throughput", 100, "1/s")
+        into.figure("processor_time", 50, "us")
+        into.figure("life", life, "start")
+        made._save(session, point, into)
+
+    monkeypatch.setattr(runner, "Server", _Server)
+    monkeypatch.setattr(interleaved, "SETTLE", 0)
+    made = runner.Runner.__new__(runner.Runner)
     for name, value in {
-        "_servers": [SimpleNamespace(name=name) for name in ("stock", "sluice", "other")],
-        "_data": Path(),
+        "_run": SimpleNamespace(path=tmp_path),
+        "_servers": [
+            SimpleNamespace(name=name, data_of=source)
+            for name, source in (("stock", None), ("sluice", "stock"), ("other", None))
+        ],
+        "_data": Path("data"),
         "_common": None,
+        "_precision": Precision(),
         "_able": lambda session: session.points,
         "_provide": lambda *_: done.append("provide"),
         "_started": started,
-        "_bursts": lambda *_: done.append("burst"),
+        "_burst": burst,
     }.items():
-        setattr(run, name, value)
+        setattr(made, name, value)
+    return made, done
+
+
+_IO = SimpleNamespace(name="io", warm_up=lambda *_: None)
+
+
+def test_no_server_runs_while_data_directories_are_made(
+    run: tuple[runner.Runner, list[Any]],
+) -> None:
+    """One directory that is missing has the others, which are copies of the same, made anew."""
+    made, done = run
+    points = [Point(Dataset("data", 1), {"clients": 1}, 3, compared=False)]
+    made._interleave(_IO, points, 9)  # type: ignore[arg-type]
+    assert done[:3] == ["provide"] * 3
+    assert [what[0] for what in done[3:]] == ["start"] * 3 + ["burst"] * 3
+
+
+def test_servers_start_anew_on_the_directory_of_the_next(
+    run: tuple[runner.Runner, list[Any]],
+) -> None:
+    made, done = run
+    points = [Point(Dataset("data", 1), {"clients": clients}, 3) for clients in (1, 16)]
+    made._interleave(_IO, points, 18)  # type: ignore[arg-type]
+    starts = [what[1:] for what in done if what[0] == "start"]
+    assert starts == 3 * [
+        *(("stock", "stock"), ("sluice", "sluice"), ("other", "other")),
+        *(("stock", "sluice"), ("sluice", "stock"), ("other", "other")),
+    ]
+    bursts = {what[1:] for what in done if what[0] == "burst"}
+    assert bursts == {
+        (name, number, (number + 2) // 3)
+        for name in ("stock", "sluice", "other")
+        for number in range(1, 19)
+    }
+
+
+def test_a_run_that_is_continued_goes_on_with_the_next_life(
+    run: tuple[runner.Runner, list[Any]],
+) -> None:
+    made, done = run
     points = [Point(Dataset("data", 1), {"clients": 1}, 3)]
-    run._interleave(SimpleNamespace(name="io"), points, 9)  # type: ignore[arg-type]
-    assert done == ["provide"] * 3 + ["start"] * 3 + ["burst"]
+    made._interleave(_IO, points, 9)  # type: ignore[arg-type]
+    done.clear()
+    made._interleave(_IO, points, 12)  # type: ignore[arg-type]
+    assert {what[2:] for what in done if what[0] == "burst"} == {(10, 4), (11, 4), (12, 4)}
+
+
+def test_a_server_that_fails_is_asked_no_more(run: tuple[runner.Runner, list[Any]]) -> None:
+    made, done = run
+    failed: list[str] = []
+
+    def warm_up(server: _Server, _: Point) -> None:
+        if server.name == "other":
+            raise RuntimeError("it cannot")
+
+    made._failed = lambda _, __, reason: failed.append(reason)  # type: ignore[method-assign]
+    points = [Point(Dataset("data", 1), {"clients": 1}, 3)]
+    made._interleave(SimpleNamespace(name="io", warm_up=warm_up), points, 9)  # type: ignore[arg-type]
+    assert failed == ["RuntimeError: it cannot"]
+    assert {what[1] for what in done if what[0] == "burst"} == {"stock", "sluice"}
