@@ -26,6 +26,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <type_traits>
 
 #include <mysql/service_thd_wait.h>
 
@@ -44,6 +45,20 @@ constexpr std::chrono::seconds MAX_WAIT{10};
 constexpr std::chrono::milliseconds BEAT_WAIT{10};
 
 }  // namespace
+
+void Lru_flusher::init_cond(PSI_cond_key key, mysql_cond_t *cond) {
+  mysql_cond_init(key, cond);
+#ifdef UNIV_LINUX
+  DBUG_EXECUTE_IF("mutate_lru_flusher_wall_clock", return;);
+  static_assert(std::is_same_v<Clock, std::chrono::steady_clock>);
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_destroy(&cond->m_cond);
+  pthread_cond_init(&cond->m_cond, &attributes);
+  pthread_condattr_destroy(&attributes);
+#endif /* UNIV_LINUX */
+}
 
 buf_block_t *Lru_flusher::wait() {
   if (!serves()) return nullptr;
@@ -93,7 +108,7 @@ buf_block_t *Lru_flusher::wait() {
 
 buf_block_t *Lru_flusher::queue_up(Clock::time_point end, bool &sent_away) {
   Waiter self;
-  mysql_cond_init(lru_flusher_free_page_cond_key, &self.cond);
+  init_cond(lru_flusher_free_page_cond_key, &self.cond);
 
   mysql_mutex_lock(&m_mutex);
   auto beats = m_beats.load();
@@ -105,10 +120,13 @@ buf_block_t *Lru_flusher::queue_up(Clock::time_point end, bool &sent_away) {
     mysql_cond_signal(&m_cond);
   }
   while (!self.done) {
+    ut_d(const auto asleep_since = Clock::now());
     const auto until = end_of(BEAT_WAIT);
     if (mysql_cond_timedwait(&self.cond, &m_mutex, &until) == 0 || self.done) {
       continue;
     }
+    /* By another clock it would have ended at once, or in years. */
+    ut_ad(Clock::now() >= asleep_since + BEAT_WAIT);
     if (m_waits.load() && UT_LIST_GET_LEN(m_pool->free) > 0) {
       /* Others have freed pages while the evictor waits for writes. */
       m_wake = true;

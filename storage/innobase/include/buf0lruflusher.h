@@ -93,8 +93,8 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
 
   explicit Lru_flusher(buf_pool_t *buf_pool) : m_pool(buf_pool) {
     mysql_mutex_init(lru_flusher_mutex_key, &m_mutex, MY_MUTEX_INIT_FAST);
-    mysql_cond_init(lru_flusher_cond_key, &m_cond);
-    mysql_cond_init(lru_flusher_cond_key, &m_writer_cond);
+    init_cond(lru_flusher_cond_key, &m_cond);
+    init_cond(lru_flusher_cond_key, &m_writer_cond);
   }
 
   Lru_flusher(const Lru_flusher &) = delete;
@@ -229,13 +229,27 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
     counter.fetch_add(n, std::memory_order_relaxed);
   }
 
+  /** Like mysql_cond_init(), but waits end by Clock, which nobody sets. By the
+  wall clock, a wait of milliseconds takes an hour if that is set back by one.
+  Only Linux lets a condition choose. */
+  static void init_cond(PSI_cond_key key, mysql_cond_t *cond);
+
+  /** @return when a wait ends that begins now and takes so long */
   template <typename Duration>
   static timespec end_of(Duration duration) {
-    timespec end;
-    set_timespec_nsec(
-        &end,
-        std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
-    return end;
+#ifdef UNIV_LINUX
+    const auto end = (Clock::now() + duration).time_since_epoch();
+#else
+    const auto end =
+        (std::chrono::system_clock::now() + duration).time_since_epoch();
+#endif /* UNIV_LINUX */
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(end);
+    timespec result;
+    result.tv_sec = seconds.count();
+    result.tv_nsec =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(end - seconds)
+            .count();
+    return result;
   }
 
   /** A thread that waits for a free page. Protected by m_mutex. */
