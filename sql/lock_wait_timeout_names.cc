@@ -126,14 +126,17 @@ void merge_persisted_lock_wait_timeout(Persisted_variables_uset *variables) {
 
   const auto base = find(NAMES[0]);
   const auto second = find(NAMES[1]);
-  if (base == variables->end() && second == variables->end()) return;
+  if (base == variables->end()) {
+    /* A server that knows only the first name has reset it. */
+    if (second != variables->end()) variables->erase(second);
+    return;
+  }
 
   const bool use_second =
-      base == variables->end() ||
-      (second != variables->end() && second->timestamp > base->timestamp);
+      second != variables->end() && second->timestamp > base->timestamp;
   st_persist_var winner = use_second ? *second : *base;
 
-  if (base != variables->end()) variables->erase(base);
+  variables->erase(base);
   /* Erasing an element of an unordered set leaves other iterators valid. */
   if (second != variables->end()) variables->erase(second);
   for (const LEX_CSTRING &name : NAMES) {
