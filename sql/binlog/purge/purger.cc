@@ -321,7 +321,10 @@ bool refuse_wait(THD *thd) {
   if (!is_wait_asked_for(thd) ||
       !(thd->locked_tables_mode != LTM_NONE ||
         thd->in_active_multi_stmt_transaction() ||
-        thd->global_read_lock.is_acquired() || thd->in_sub_stmt != 0) ||
+        thd->global_read_lock.is_acquired() || thd->in_sub_stmt != 0 ||
+        thd->mdl_context.has_locks(MDL_key::USER_LEVEL_LOCK) ||
+        thd->mdl_context.has_locks(MDL_key::LOCKING_SERVICE) ||
+        !thd->handler_tables_hash.empty()) ||
       DBUG_EVALUATE_IF("mutate_binlog_purge_wait_with_locks", true, false))
     return false;
   my_error(ER_LOCK_OR_ACTIVE_TRANSACTION, MYF(0));
