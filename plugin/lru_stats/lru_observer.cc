@@ -520,6 +520,7 @@ bool set_up(Part part, bool on) try {
   }
   return false;
 } catch (const std::bad_alloc &) {
+  DBUG_EXECUTE_IF("mutate_lru_set_no_memory", throw;);
   return true;
 }
 
