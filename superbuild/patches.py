@@ -313,6 +313,7 @@ def command_import(upstream, tree):
     if (tree / ".git").is_dir():
         differences = work_tree_differences(upstream, tree)
         if not differences:
+            remember_checkout(tree)
             print(f"patches: {tree} is imported already and matches patches/")
             return
         raise Problem(
@@ -335,6 +336,7 @@ def command_import(upstream, tree):
         number = ".".join(re.findall(r"^MYSQL_VERSION_(?:MAJOR|MINOR|PATCH)=(\d+)", version, re.M))
         git(*IDENTITY, "commit", "--quiet", "-m", f"MySQL {number}, as released", cwd=tree)
         git("tag", UPSTREAM_TAG, cwd=tree)
+        git("config", "gc.pruneExpire", "never", cwd=tree)  # of what is remembered
         for patch in read_series():
             if patch.diff:
                 git("apply", "--index", "--whitespace=nowarn", str(patch.file), cwd=tree)
@@ -345,6 +347,7 @@ def command_import(upstream, tree):
             git(*IDENTITY, "commit", "--quiet", "--allow-empty", "--cleanup=verbatim",
                 "-m", f"{patch.message}Patch-Name: {patch.name}\n", cwd=tree)
             print(f"patches: committed {patch.name}", flush=True)
+        remember_checkout(tree)
     except BaseException:
         shutil.rmtree(tree / ".git", ignore_errors=True)
         command_apply(upstream, tree)
@@ -400,26 +403,33 @@ def command_export(upstream, tree):
 
 
 def refuse_to_lose(tree, written, removed):
-    """Stops an export that would delete or overwrite what no git repository holds.
+    """Stops an export that would delete or overwrite what the work tree has never had.
 
-    This repository's objects hold what was ever committed or added; the work tree's
-    hold all that an export has written, as the last line sees to.
+    That git has it here, staged or committed, does not help: it is newer than the work
+    tree, and would be lost unnoticed. The work tree's objects hold its own commits, what
+    was here when it was imported, and, as the last line sees to, what exports have written.
     """
     at_stake = sorted(removed) + sorted(
         name for name, new in written.items()
         if (ROOT / name).is_file() and not filecmp.cmp(new, ROOT / name, shallow=False)
     )
     blobs = hash_files([ROOT / name for name in at_stake], tree)
-    held = blobs_held(blobs, ROOT) | blobs_held(blobs, tree)
+    held = blobs_held(blobs, tree)
     lost = [name for name, blob in zip(at_stake, blobs) if blob not in held]
     if lost:
         raise Problem(
-            "nothing was exported: these files would be deleted or overwritten, and git "
-            "could not give them back:\n"
+            "nothing was exported: these files would be deleted or overwritten, and the "
+            "work tree has never had what they hold:\n"
             + "\n".join(f"  {name}" for name in lost)
-            + f"\n  Bring them into a commit in {tree}, or 'git add' them here, or remove them."
+            + f"\n  Bring them into a commit in {tree}; or remove them here, if they may go."
         )
     hash_files(list(written.values()), tree, "-w")
+
+
+def remember_checkout(tree):
+    """What lies here and is the same in the work tree: an export may overwrite it."""
+    files = [*PATCHES.glob("*.patch"), PATCHES / "series"]
+    hash_files(files + [ROOT / name for name in all_own_files()], tree, "-w")
 
 
 def hash_files(paths, tree, *options):
@@ -430,7 +440,7 @@ def hash_files(paths, tree, *options):
 
 
 def blobs_held(blobs, repository):
-    """Those of blobs that the repository has; none when it is no repository."""
+    """Those of blobs that the repository has."""
     return {
         blob for blob in blobs
         if run_git("cat-file", "-e", blob, cwd=repository).returncode == 0

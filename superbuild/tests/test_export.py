@@ -1,4 +1,4 @@
-"""patches-export never deletes or overwrites what git could not give back."""
+"""patches-export never deletes or overwrites what the work tree has never had."""
 
 import subprocess
 
@@ -87,11 +87,41 @@ def test_a_patch_file_that_was_edited_is_kept(work):
     assert status == 1 and "  patches/feature.patch" in output
 
 
-def test_what_was_added_may_go(work):
-    (work.path / "sql" / "own" / "new.cc").write_text("int new_one;\n")
-    subprocess.run([*GIT, "add", "sql"], cwd=work.path, check=True)
+@pytest.mark.parametrize("committed", [False, True])
+def test_what_is_staged_or_committed_since_the_import_is_kept(work, committed):
+    own = work.path / "sql" / "own"
+    newer = {own / "a.cc": "int edited;\n", own / "new.cc": "int new_one;\n"}
+    patch = work.path / "patches" / "feature.patch"
+    newer[patch] = PATCH.replace("no\n\ndiff", "yes\n\ndiff")
+    for file, text in newer.items():
+        file.write_text(text)
+    subprocess.run([*GIT, "add", "."], cwd=work.path, check=True)
+    if committed:
+        subprocess.run([*GIT, "commit", "-q", "-m", "newer"], cwd=work.path, check=True)
+    commit(work, a="int b;\n")
     status, output = patches(work, "export")
-    assert status == 0 and "removed sql/own/new.cc" in output
+    assert status == 1 and "remove them here" in output
+    for file, text in newer.items():
+        assert f"  {file.relative_to(work.path)}\n" in output
+        assert file.read_text() == text
+    # The way out that the message names.
+    for file in newer:
+        file.unlink()
+    status, output = patches(work, "export")
+    assert status == 0, output
+    assert (own / "a.cc").read_text() == "int b;\n" and not (own / "new.cc").exists()
+    assert patch.read_text() == PATCH
+
+
+def test_what_was_imported_may_go(work):
+    """A patch, too, of which the work tree has the commit and not the file."""
+    tree = work.path / "build" / "tree"
+    (tree / "sql" / "theirs.cc").write_text("int theirs;\nint other;\n")
+    commit(work, a="int b;\n")
+    subprocess.run([*GIT, "gc", "-q"], cwd=tree, check=True)
+    status, output = patches(work, "export")
+    assert status == 0, output
+    assert "int other;" in (work.path / "patches/feature.patch").read_text()
 
 
 def test_a_committed_file_is_deleted_with_its_patch(work):
