@@ -30,10 +30,10 @@
 
 class THD;
 
-/** Who stands in the way of a metadata lock request. */
+/** What blocks a metadata lock request. */
 struct MDL_blocker {
   enum enum_kind {
-    /** Nobody any more, or nobody that can be named. */
+    /** Nothing any more, or nothing that can be named. */
     NONE = 0,
     /** A granted lock. */
     HOLDER,
@@ -96,7 +96,7 @@ class MDL_timeout_reporter {
     @param key      Object to be locked.
     @param type     Type of the lock asked for.
     @param timeout  Seconds the request could wait, 0 if it could not.
-    @param blocker  Who stood in the way when the time was over.
+    @param blocker  What blocked it when the time was over.
   */
   virtual void report(MDL_context_owner *owner, const MDL_key &key,
                       enum_mdl_type type, Timeout_type timeout,

@@ -23,8 +23,8 @@ this program; if not, write to the Free Software Foundation, Inc.,
  control_mutex serializes switching parts on and off, with the start and the end
  of the thread; it may be held while the server looks through its pool.
  data_mutex protects what the thread makes of the events; it is held for the
- length of a batch, some milliseconds at most. Nobody who holds data_mutex takes
- control_mutex. */
+ length of a batch, some milliseconds at most. No thread that holds data_mutex
+ takes control_mutex. */
 
 #include "plugin/lru_stats/lru_observer.h"
 

@@ -33,7 +33,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 namespace lru_stats {
 
-/** Who needs the events. The thread runs, and the server samples, while at
+/** What needs the events. The thread runs, and the server samples, while at
 least one part is on. */
 enum class Part : unsigned { WHATIF, AGES, INDEXES, N };
 

@@ -529,7 +529,7 @@ void Lru_simulator::follow_pool(uint64_t lru_pages, uint64_t curr_pages,
   const auto lru = static_cast<double>(std::min(lru_pages, curr_pages));
   const auto curr = static_cast<double>(curr_pages);
   if (lru < 1) return;
-  /* Who was there when the pool was empty knows all of its pages. */
+  /* A simulation that began while the pool was empty knows all its pages. */
   if (!m_followed) m_all_known = lru < curr / 20;
   m_followed = true;
 

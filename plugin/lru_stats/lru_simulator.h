@@ -218,7 +218,7 @@ class Lru_simulator {
     uint64_t id;
     uint32_t hash;
     /** How many lists have it, and whether the server's pool does, as far as
-    is known; a row is free when nobody has. */
+    is known; a row is free when none of them has it. */
     uint32_t lists : 31;
     uint32_t in_pool : 1;
   };

@@ -189,8 +189,8 @@ Whatif::Evidence Whatif::shown(const Setting &s, const Lru_estimate &estimate,
 
 /** For each leaf page that is read while the change buffer is not empty, InnoDB
 looks at its bitmap, see buf_page_io_complete() and
-ibuf_merge_or_delete_for_page(): a get of a page that is always there. So who
-reads more has more gets, too.
+ibuf_merge_or_delete_for_page(): a get of a page that is always there. So a
+configuration that reads more has more gets, too.
 @param[in]  e      what was measured
 @param[in]  reads  reads of the configuration
 @param[in]  extra  innodb_lru_pool_t::gets_of_a_read

@@ -238,7 +238,10 @@ bool File_remover::shrink(ulonglong chunk_size) {
   // Cutting what somebody else has cut meanwhile would make it longer.
   m_size = std::min(m_size, static_cast<ulonglong>(file.st_size));
   if (m_size <= chunk_size) return false;
-  const ulonglong new_size = (m_size - 1) / chunk_size * chunk_size;
+  const ulonglong new_size =
+      DBUG_EVALUATE_IF("mutate_binlog_purge_unaligned", true, false)
+          ? m_size - chunk_size
+          : (m_size - 1) / chunk_size * chunk_size;
   if (injected_failure("ftruncate") ||
       mysql_file_chsize(m_fd, new_size, 0, MYF(0)) != 0) {
     failed("ftruncate");

@@ -175,6 +175,13 @@ Purged_files Purger::remove_all_now(bool is_reset) {
   while (m_queue.taken() != nullptr) mysql_cond_wait(&m_idle_cond, &m_mutex);
   while (Pending_file *const file = m_queue.take(until)) {
     mysql_mutex_unlock(&m_mutex);
+    DBUG_EXECUTE_IF("binlog_purge_tidy_in_reset", {
+      // As the thread does when its pause ends.
+      (void)tidy_list();
+      const char action[] =
+          "now SIGNAL binlog_purge_tidied WAIT_FOR binlog_purge_go_on";
+      assert(!debug_sync_set_action(current_thd, STRING_WITH_LEN(action)));
+    });
     File_remover &remover = file->remover;
     const File_remover::Result result = remover.step(0);
     if (remover.is_replaced())
@@ -189,7 +196,8 @@ Purged_files Purger::remove_all_now(bool is_reset) {
       if (file->last_errno != remover.failed_errno()) ++status.errors;
       file->last_errno = remover.failed_errno();
       failed.push_back({remover.path(), std::nullopt});
-      if (is_reset) {
+      if (is_reset &&
+          DBUG_EVALUATE_IF("mutate_binlog_purge_reset_keeps", false, true)) {
         m_queue.finished();
       } else {
         // The others first, and this one by the thread.
@@ -336,7 +344,7 @@ bool wait_if_asked(THD *thd) {
       DBUG_EVALUATE_IF("mutate_binlog_purge_wait", true, false))
     return false;
   DEBUG_SYNC(thd, "binlog_purge_before_wait");
-  // The thread needs it, and stands behind whoever waits for it exclusively.
+  // The thread needs it, and queues behind a session that wants it exclusively.
   release_backup_lock(thd);
   return purger.wait_until_removed(thd, false);
 }

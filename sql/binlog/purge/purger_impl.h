@@ -104,6 +104,7 @@ class Purger {
   void note_error(const Pending_file &file, bool will_retry);
   void note_progress();
   std::string progress() const;
+  static loglevel progress_level();
   void write_messages();
   bool is_pause_due() const;
   bool is_disk_nearly_full();

@@ -238,7 +238,7 @@ void Purger::stop() {
   mysql_cond_signal(&m_cond);
   mysql_cond_broadcast(&m_idle_cond);
   mysql_mutex_unlock(&m_mutex);
-  if (!first_progress.empty()) log(SYSTEM_LEVEL, first_progress);
+  if (!first_progress.empty()) log(progress_level(), first_progress);
   // It may wait for a backup lock, but nobody is connected who could have it.
   my_thread_join(&m_thread, nullptr);
   m_is_running = false;

@@ -190,7 +190,14 @@ void Purger::note_progress() {
       DBUG_EVALUATE_IF("binlog_purge_log_progress", false, true))
     return;
   m_progress_logged_at = now;
-  m_messages.push_back({SYSTEM_LEVEL, progress()});
+  m_messages.push_back({progress_level(), progress()});
+}
+
+/** Shown whatever log_error_verbosity is. */
+loglevel Purger::progress_level() {
+  return DBUG_EVALUATE_IF("mutate_binlog_purge_quiet_progress", true, false)
+             ? INFORMATION_LEVEL
+             : SYSTEM_LEVEL;
 }
 
 std::string Purger::progress() const {
@@ -252,7 +259,7 @@ void Purger::note_result(File_remover::Result result) {
 void Purger::remove_a_chunk(THD *thd) {
   mysql_mutex_assert_owner(&m_mutex);
   Pending_file *const file = m_queue.take(Clock::now());
-  // Nobody who waits for the end waits longer than he must.
+  // A session or a shutdown that waits for the end is not kept by pauses.
   const ulonglong chunk_size =
       m_is_finishing || m_waiting_resets > 0 ? 0 : opt_chunk_size;
   mysql_mutex_unlock(&m_mutex);
@@ -330,7 +337,10 @@ bool Purger::tidy_list() {
     return false;
   const bool is_lost = !m_list.is_intact();
   mysql_mutex_lock(&m_mutex);
-  const size_t pending = m_queue.size();
+  const bool is_taken_left_out =
+      m_queue.taken() != nullptr &&
+      DBUG_EVALUATE_IF("mutate_binlog_purge_taken", true, false);
+  const size_t pending = m_queue.size() - (is_taken_left_out ? 1 : 0);
   const bool is_long =
       m_list.lines() >= min_lines_to_rewrite && m_list.lines() > 2 * pending;
   const Purged_files files = is_long ? m_queue.files() : Purged_files();

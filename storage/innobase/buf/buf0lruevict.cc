@@ -52,8 +52,8 @@ bool Lru_flusher::sleep() {
          (m_gave_up || !serves() ||
           UT_LIST_GET_LEN(m_pool->free) >= m_low_water.load())) {
     mysql_cond_wait(&m_cond, &m_mutex);
-    /* Whoever woke us has cleared it, and there may be nothing to do any more.
-     */
+    /* The thread that woke us has cleared it, and there may be nothing left to
+    do. */
     m_asleep.store(true);
   }
   m_asleep.store(false);
@@ -162,7 +162,7 @@ Lru_policy::Walk Lru_flusher::walk(const Lru_policy::State &state) {
     }
 
     hp.set(UT_LIST_GET_PREV(LRU, bpage));
-    /* Looked at without the mutex of the block. Who does something with the
+    /* Looked at without the mutex of the block. A function that changes the
     page looks again under it. */
     auto page = bpage->was_io_fixed() || bpage->buf_fix_count != 0
                     ? Lru_policy::Page::FIXED
@@ -286,7 +286,7 @@ void Lru_flusher::free_evicted() {
     btr_search_drop_page_hash_index(block, true);
     UNIV_MEM_INVALID(block->frame, UNIV_PAGE_SIZE);
     buf_LRU_block_free_hashed_page(block);
-    /* At once, before somebody takes it who has not waited. */
+    /* At once, before a thread takes it that has not waited. */
     serve_waiters();
   }
   m_evicted.clear();

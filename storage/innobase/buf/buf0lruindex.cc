@@ -166,7 +166,8 @@ uint16_t buf_lru_index_of(const buf_page_t *bpage, bool fixed) {
   const auto known = has_frame(bpage) ? bpage->lru_history.index() : 0;
   if (known != 0 && known != Buf_lru_history::NEW) return known;
 
-  /* Who creates a page keeps it buffer-fixed until its header is written. */
+  /* The thread that creates a page keeps it buffer-fixed until its header is
+  written. */
   if (known == Buf_lru_history::NEW &&
       bpage->buf_fix_count > (fixed ? 1U : 0U)) {
     return OTHER;

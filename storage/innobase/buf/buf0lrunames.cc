@@ -79,7 +79,7 @@ void split_path(std::string path, Names &names) {
 metadata lock, so DDL may create, rename or drop a tablespace at any time. That
 rules out fil_space_get_flags() and fil_space_get_first_path(): both load the
 tablespace, and assert that it has a file, which in the middle of an import it
-has not. Who iterates over the files that there are, under the mutex of their
+has not. An iteration over the files that there are, under the mutex of their
 shard, meets no tablespace without one, and opens none.
 @param[in,out]  paths  by tablespace; those of others stay empty
 @return false if there is no memory */

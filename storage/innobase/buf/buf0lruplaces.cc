@@ -54,14 +54,15 @@ uint16_t find(const Table &t, const Key &key, State also = State::used) {
   const auto current = t.current.load(std::memory_order_acquire);
   auto bucket = Key_hash{}(key) % N_BUCKETS;
   for (uint32_t n = 0; n < N_BUCKETS; ++n) {
-    /* With the release in link(): who sees the number sees the key. */
+    /* With the release in link(): a thread that sees the number also sees the
+    key. */
     const auto number =
         t.buckets[current][bucket].load(std::memory_order_acquire);
     if (number == 0) return 0;
     const auto &place = t.places[number];
     if (place.key() == key && (place.is(State::used) || place.is(also))) {
       /* A place gets another key only after it has left the hash table in use:
-      who may have seen half of that key sees another table in use. */
+      a thread that may have seen half of that key sees another table in use. */
       return t.current.load(std::memory_order_relaxed) == current ? number : 0;
     }
     bucket = (bucket + 1) % N_BUCKETS;
@@ -230,8 +231,8 @@ void buf_lru_index_reclaim() try {
     if (t->n_free > enough) return;
   }
 
-  /* Who reads looks through the pool for a while; there is another time. So
-  there is when all that could be done last time was nothing. */
+  /* A reader looks through the pool for a while; this can be done later. It is
+  left out, too, if the last attempt could do nothing. */
   const std::unique_lock<std::mutex> guard(reader_mutex, std::try_to_lock);
   if (!guard.owns_lock()) return;
   static unsigned in_vain = 0;

@@ -23,9 +23,9 @@ this program; if not, write to the Free Software Foundation, Inc.,
  index is in buf0lruindex.cc, what is recorded of sampled pages in
  buf0lrutrace.cc; the hooks call them from here.
 
- Who writes: the hooks of buf0lruhook.h, with atomic additions. Some run under
+ Writers: the hooks of buf0lruhook.h, with atomic additions. Some run under
  the LRU list mutex, some without; which one does not matter, as no two counters
- are promised to agree at every moment. Who reads: only the
+ are promised to agree at every moment. Readers: only the
  functions of innodb_lru_stats_interface_t, under reader_mutex, which no hook
  takes. */
 
@@ -164,8 +164,8 @@ Lru_counters &counters_of(const buf_pool_t *buf_pool) {
   return counters[buf_pool_index(buf_pool)];
 }
 
-/* Release and acquire, so that who reads a part before its whole (see
-read_since_start()) sees no more of the part. */
+/* Release and acquire, so that a thread that reads a part before its whole (see
+read_since_start()) never sees more of the part than of the whole. */
 
 void add(Counter_t &counter, uint64_t n = 1) {
   counter.fetch_add(n, std::memory_order_release);
@@ -455,8 +455,8 @@ void buf_lru_hook_read(const buf_page_t *bpage, bool ahead) {
                       bpage->size.physical());
   if (ahead) buf_lru_index_count(index, pool_id, Lru_index_counter::read_ahead);
 
-  /* Who sees the page without BUF_IO_READ, see buf_lru_index_of(), sees what
-  was read. */
+  /* A thread that sees the page without BUF_IO_READ, see buf_lru_index_of(),
+  also sees what was read. */
   std::atomic_thread_fence(std::memory_order_release);
 }
 
@@ -559,7 +559,8 @@ void buf_lru_hook_evicting(const buf_page_t *bpage) {
 }
 
 bool buf_lru_hook_free_written(buf_page_t *bpage, bool by_lru_batch) {
-  const bool evicts = by_lru_batch || flushing_for_free_page;
+  const bool evicts = (by_lru_batch && !LEFT_OUT("mutate_lru_evict_batch")) ||
+                      flushing_for_free_page;
   return evicts && !LEFT_OUT("mutate_lru_free_written")
              ? buf_lru_hook_evict(bpage)
              : buf_LRU_free_page(bpage, true);

@@ -97,7 +97,8 @@ class Ring {
                                        std::memory_order_relaxed)) {
         slot.page = page;
         slot.rest = rest;
-        /* With the acquire in pop(): who sees the number sees the event. */
+        /* With the acquire in pop(): a thread that sees the number also sees
+        the event. */
         slot.sequence.store(position + 1, std::memory_order_release);
         return;
       }
@@ -112,7 +113,7 @@ class Ring {
     }
     page = slot.page;
     rest = slot.rest;
-    /* With the acquire in push(): nobody writes before this has been read. */
+    /* With the acquire in push(): no thread writes before this was read. */
     slot.sequence.store(m_head + RING_SIZE, std::memory_order_release);
     ++m_head;
     return true;
@@ -231,7 +232,7 @@ uint32_t buf_lru_trace_drain(innodb_lru_event_t *events, uint32_t max,
   ++first;
 
 #ifdef UNIV_DEBUG
-  /* Who comes again is done with the events before. */
+  /* A caller that comes again has processed the events before. */
   static bool took_all = false;
   DBUG_EXECUTE_IF("lru_trace_says_taken", if (took_all) ib::info()
                                               << "lru_stats took all events";);

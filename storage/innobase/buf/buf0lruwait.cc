@@ -18,8 +18,8 @@ this program; if not, write to the Free Software Foundation, Inc.,
 *****************************************************************************/
 
 /** @file buf/buf0lruwait.cc
- Threads that wait for a page of the LRU flusher, and who gets the next one. See
- buf0lruflusher.h. */
+ Threads that wait for a page of the LRU flusher, and which one is served next.
+ See buf0lruflusher.h. */
 
 #include "buf0lruflusher.h"
 
@@ -33,6 +33,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "buf0buf.h"
 #include "buf0lru.h"
 #include "my_dbug.h"
+#include "srv0mon.h"
 #include "srv0srv.h"
 
 namespace {
@@ -74,7 +75,7 @@ buf_block_t *Lru_flusher::wait() {
   do {
     if (DBUG_EVALUATE_IF("mutate_lru_flusher_no_wait", true, false)) break;
     if (m_stuck.load() && !m_searching.exchange(true)) {
-      /* There may be clean pages, and nobody who looks for them. One thread at
+      /* There may be clean pages, and no thread looks for them. One thread at
       a time: the search holds the mutex of the list, which the evictor needs to
       show that it works again. */
       const bool freed = buf_LRU_scan_and_free_block(m_pool, true);
@@ -88,6 +89,8 @@ buf_block_t *Lru_flusher::wait() {
   } while (block == nullptr && !sent_away && Clock::now() < end);
   thd_wait_end(nullptr);
 
+  DBUG_EXECUTE_IF("mutate_lru_flusher_wait_is_nap",
+                  MONITOR_INC(MONITOR_LRU_GET_FREE_WAITS););
   const uint64_t usec =
       std::chrono::duration_cast<microseconds>(Clock::now() - start).count();
   add(m_statistics.free_waits, 1);
@@ -167,7 +170,10 @@ void Lru_flusher::serve_waiters() {
 
 void Lru_flusher::dismiss_waiters() {
   DBUG_EXECUTE_IF(
-      "lru_flusher_keeps_waiters", if (serves()) {
+      "lru_flusher_keeps_waiters",
+      if (serves() || (buf_get_withdraw_depth(m_pool) > 0 &&
+                       DBUG_EVALUATE_IF("mutate_lru_flusher_keeps_if_shrinking",
+                                        true, false))) {
         std::this_thread::sleep_for(milliseconds{1});
         return;
       });

@@ -59,7 +59,7 @@ void Lru_flusher::run_writer() {
     tried again at once. */
     if (n > 0) {
       m_progress.fetch_add(1);
-      /* Never taken back: somebody else may have set it, who wakes but once. */
+      /* Never reset: another thread may have set it, and it wakes only once. */
       if (m_waits.load()) {
         m_wake = true;
         mysql_cond_signal(&m_cond);

@@ -172,7 +172,7 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   buf_block_t *wait();
 
   /** A write of an LRU batch is complete. There is a clean page at the tail;
-  who waits has the first claim to it. */
+  a thread that waits has the first claim to it. */
   void written() {
     DBUG_EXECUTE_IF("lru_flusher_log_written",
                     ib::info() << "The LRU flusher hears of a write";);

@@ -32,7 +32,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <cstdint>
 #include <cstdlib>
 
-/** Who uses one file, and what of it is to be synced. It takes the place of
+/** Which I/O uses one file, and what of it is to be synced. It replaces
 upstream's fil_node_t::n_pending_ios, and counts like it. One word holds four
 things, as each of them has to change in one step with the number of pins, or to
 be read in one with it:
@@ -40,17 +40,17 @@ be read in one with it:
 - The gate: how many I/Os are in flight ("pins"), and whether more may come
   without the shard mutex.
 - Sync tickets: whether a write has finished since the last fsync began, whether
-  an fsync is running, and its number. Who wants what is written to be durable
-  asks for the number of the fsync that makes it so (the ticket), and waits for
-  that one or does it.
+  an fsync is running, and its number. A thread that wants what is written to
+  be durable asks for the number of the fsync that makes it so (the ticket), and
+  waits for that one or does it.
 - The listing: whether the file is in the list of written files (fil0written.h).
 - The second chance: whether the file was used since the LRU list of open files
   was last looked at. Then it is not closed yet.
 
 Rules:
 - open(), try_shut(), stop() and operator++ are called under the mutex of the
-  file's shard only. So whoever holds the mutex and has shut the gate at 0 pins
-  has the file for himself until he opens the gate or releases the mutex.
+  file's shard only. So a thread that holds the mutex and has shut the gate at 0
+  pins has the file for itself until it opens the gate or releases the mutex.
 - try_pin() needs no mutex. It succeeds only while the gate is open, in one
   atomic step, so there is no moment between the check and the pin.
 - A pin is given back by operator-- or wrote() from any thread, without a mutex.
@@ -66,8 +66,8 @@ class Fil_io_gate {
   Fil_io_gate() = default;
 
   /** For std::vector, which moves its files when another one is added: at a
-  time when nobody but the caller knows the file. Who has pinned it, and the
-  list of written files, would be left with the old address. */
+  time when only the caller knows the file. A thread that has pinned it, and
+  the list of written files, would be left with the old address. */
   Fil_io_gate(const Fil_io_gate &other) : m_word(other.load()) {
     if (pins(other.load()) != 0 || other.is_listed()) std::abort();
   }

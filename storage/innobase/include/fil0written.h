@@ -70,7 +70,8 @@ class Fil_written_list {
     gate.m_list_slot = slot;
     at(slot).idle_looks.store(0, std::memory_order_relaxed);
     at(slot).file.store(file);
-    /* After the store: who sees the file listed sees it in the list. */
+    /* After the store: a thread that sees the file listed finds it in the
+    list. */
     gate.set_listed();
   }
 
