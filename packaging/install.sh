@@ -37,7 +37,11 @@ server=$to/sluice-server/usr
 documents=$server/share/doc/sluice-server
 install -D -m 644 "$here/config/production.cnf" "$server/share/sluice/production.cnf"
 install -D -m 644 -t "$documents" "$here"/{README,CHANGELOG,SECURITY}.md
-install -D -m 644 -t "$documents/docs" "$here"/docs/*.md
+for folder in . user design pictures monitoring; do
+  install -D -m 644 -t "$documents/docs/$folder" "$here/docs/$folder"/*.*
+done
+# A link to what stays in the repository becomes its text.
+"$here/packaging/dead-links.py" "$documents"
 mv -- "$server/share/mysql/LICENSE" "$documents/LICENSE.upstream"
 mv -- "$server/share/mysql/README" "$documents/README.upstream"
 # SysV's start scripts and upstream's own rotation stand for what the package does itself.

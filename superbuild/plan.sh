@@ -12,7 +12,7 @@ source upstream/pin
 case $preset in
   release) whole=4000 minutes=50 ;;
   package) whole=5000 minutes=50 ;;
-  debug) whole=4000 minutes=30 ;;
+  debug) whole=4000 minutes=23 ;;
   *) whole=6000 minutes=60 ;;
 esac
 case $goal in

@@ -5,15 +5,17 @@
     commands.py run            the cheap ones, in a fresh clone
     commands.py run --long     the others, too, in their order: builds, installs, starts servers
 
-A block ```sh or ```sql has a mark on the line before it:
+A block has a language; ```text is output. ```sh and ```sql have a mark on the line before:
 
     <!-- command: run -->              cheap, run by `make superbuild-test`
     <!-- command: long, REASON -->     only with --long
+    <!-- command: not run, REASON -->
     <!-- sql -->                       run by test_reference.py on its server
     <!-- sql: not run, REASON -->
 """
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -23,9 +25,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"^(?:<!-- ([^\n]*) -->\n)?```(sh|sql)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# In a list a block is indented.
+BLOCK = re.compile(
+    r"^(?:( *)<!-- ([^\n]*) -->\n)?( *)```(\w*)\n(.*?)^\3```$", re.MULTILINE | re.DOTALL
+)
 MARKS = {
-    "sh": re.compile(r"command: (run|long, (?P<reason>.+))"),
+    "sh": re.compile(r"command: (run|(?P<when>long|not run), (?P<reason>.+))"),
     "sql": re.compile(r"sql(: not run, (?P<reason>.+))?"),
 }
 
@@ -36,6 +41,7 @@ class Command:
     language: str
     text: str
     reason: str | None
+    ever: bool = True
 
 
 def documents(root):
@@ -45,12 +51,18 @@ def documents(root):
 def commands(path, root=ROOT):
     page = path.read_text()
     for block in BLOCK.finditer(page):
-        mark, language, text = block.groups()
-        place = f"{path.relative_to(root)}:{page[: block.start(3)].count(chr(10))}"
+        _, mark, indent, language, text = block.groups()
+        place = f"{path.relative_to(root)}:{page[: block.start(5)].count(chr(10))}"
+        if language == "text":
+            continue
+        if language not in MARKS:
+            raise ValueError(f"{place}: the language of a block is sh, sql or text")
         known = MARKS[language].fullmatch(mark or "")
         if not known:
             raise ValueError(f"{place}: no mark says whether this is run")
-        yield Command(place, language, text, known["reason"])
+        text = re.sub(f"^{indent}", "", text, flags=re.MULTILINE)
+        ever = known.groupdict().get("when") != "not run"
+        yield Command(place, language, text, known["reason"], ever)
 
 
 def fresh_clone(folder):
@@ -68,16 +80,19 @@ def fresh_clone(folder):
 def run(long):
     """True if all have worked."""
     failed = []
+    # Nobody is there to answer a package's questions.
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     with tempfile.TemporaryDirectory(prefix="commands-") as temporary:
         clone = Path(temporary) / "sluice"
         fresh_clone(clone)
         for path in documents(clone):
             for command in commands(path, clone):
-                if command.language != "sh" or (command.reason and not long):
+                if command.language != "sh" or (command.reason and not (long and command.ever)):
                     continue
                 print(f"commands: {command.place}\n{command.text}", end="", flush=True)
                 shell = ["bash", "-euo", "pipefail", "-c", command.text]
-                if subprocess.run(shell, cwd=clone, check=False).returncode:
+                done = subprocess.run(shell, cwd=clone, env=environment, check=False)
+                if done.returncode:
                     failed.append(command.place)
     for place in failed:
         print(f"commands: error: {place} failed", file=sys.stderr)

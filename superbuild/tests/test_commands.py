@@ -9,7 +9,7 @@ from conftest import ROOT
 
 def test_every_command_is_marked_and_the_cheap_ones_work(capfd):
     assert commands.run(long=False)
-    assert capfd.readouterr().out.count("commands: README.md") >= 1
+    assert capfd.readouterr().out.count("commands: docs/user/") >= 1
 
 
 def test_a_command_without_a_mark_is_noticed(tmp_path):
@@ -20,7 +20,25 @@ def test_a_command_without_a_mark_is_noticed(tmp_path):
             list(commands.commands(page, tmp_path))
     page.write_text("<!-- command: long, a build -->\n```sh\nmake\n```\n")
     (command,) = commands.commands(page, tmp_path)
-    assert (command.text, command.reason) == ("make\n", "a build")
+    assert (command.text, command.reason, command.ever) == ("make\n", "a build", True)
+
+
+def test_a_block_in_a_list_is_seen(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "1. Text:\n\n   <!-- command: not run, no -->\n   ```sh\n   make\n     a\n   ```\n"
+    )
+    (command,) = commands.commands(page, tmp_path)
+    assert (command.text, command.reason, command.ever) == ("make\n  a\n", "no", False)
+
+
+def test_a_block_without_a_language_is_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("Text.\n\n```\nmake\n```\n\n```text\nmade\n```\n")
+    with pytest.raises(ValueError, match="page.md:3: the language"):
+        list(commands.commands(page, tmp_path))
+    page.write_text("```text\nmade\n```\n")
+    assert list(commands.commands(page, tmp_path)) == []
 
 
 def test_links_lead_somewhere():

@@ -108,6 +108,27 @@ def test_a_newer_release_is_tried_on_a_copy(checkout):
     assert "UPSTREAM_VERSION=9.7.2\n" in (checkout.path / "upstream/pin").read_text()
 
 
+def test_the_packages_documents_have_no_dead_links(tmp_path):
+    """As packaging/install.sh installs them."""
+    script = (ROOT / "packaging/install.sh").read_text()
+    documents = re.search(r"^documents=.*?dead-links.py[^\n]*\n", script, re.DOTALL | re.MULTILINE)
+    variables = f'set -euo pipefail; here="{ROOT}" server="{tmp_path}"\n'
+    subprocess.run(["bash", "-c", variables + documents[0]], check=True)
+    installed = tmp_path / "share/doc/sluice-server"
+    names = {str(path.relative_to(installed)) for path in installed.rglob("*.*")}
+    assert {"README.md", "docs/user/install.md", "docs/pictures/purge.svg"} <= names
+    assert not [name for name in names if "results" in name]
+    links = 0
+    for page in installed.rglob("*.md"):
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+            if not re.match(r"[a-z]+:", link):
+                links += 1
+                assert (page.parent / link.partition("#")[0]).exists(), f"{page}: {link}"
+    assert links > 100
+    readme = (installed / "README.md").read_text()
+    assert "](LICENSE)" not in readme and "](docs/user/install.md)" in readme
+
+
 def test_packages_are_made_of_a_complete_build_only(tmp_path):
     done = subprocess.run(
         [ROOT / "packaging/package.sh", tmp_path, tmp_path / "to"],
