@@ -77,7 +77,7 @@ upstream-tests: ## Run upstream's own suites (PRESET=debug|stock-debug SUITES= O
 upstream-tests-table: ## Compare what was run: test, stock, ours, why they differ
 	@superbuild/upstream_tests.py table
 
-.PHONY: stress-gate stress-ddl stress-disk stress-faults
+.PHONY: stress-gate stress-ddl stress-disk stress-faults stress-scale
 stress-gate: ## Stress the lock-free parts of page I/O alone, under TSAN and ASAN (SECONDS=60 each)
 	@superbuild/stress/gate.sh $(SECONDS)
 
@@ -95,6 +95,9 @@ stress-disk: $(VENV)/complete ## A disk that fills, and one that fails, rows che
 
 stress-faults: $(VENV)/complete ## System calls of a purge that fail, files and rows checked (PRESET=debug|asan|release; needs strace)
 	@$(VENV)/bin/python superbuild/stress/faults.py --preset $(PRESET)
+
+stress-scale: $(VENV)/complete ## 1 TB of binary logs, 20 000 tables, 10 000 connections (PRESET=debug|asan|release|stock ONLY=logs,tables,connections LOGS= TABLES= CONNECTIONS= SECONDS= TIMEOUT=)
+	@$(VENV)/bin/python superbuild/stress/scale.py --preset $(PRESET) $(call given,ONLY LOGS TABLES CONNECTIONS SECONDS TIMEOUT)
 
 RECORDER = build/powercut/recorder
 $(RECORDER): superbuild/powercut/recorder.cc
