@@ -20,8 +20,13 @@
 
 #include "storage/perfschema/pfs_metadata_lock_owner.h"
 
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
 #include "my_dbug.h"
 #include "my_inttypes.h"
+#include "my_systime.h"  // my_sleep
 #include "sql/mdl.h"
 #include "storage/perfschema/pfs_buffer_container.h"
 #include "storage/perfschema/pfs_instr.h"
@@ -52,15 +57,44 @@ static bool find_thread(ulonglong thread_internal_id,
   return false;
 }
 
-bool pfs_find_metadata_lock_owner(const MDL_key &key, unsigned types,
-                                  PFS_metadata_lock_owner *owner) {
-  DBUG_EXECUTE_IF("mutate_pfs_owner", return false;);
-  const PFS_thread *self = PFS_thread::get_current_thread();
-  const ulonglong own_id = self == nullptr ? 0 : self->m_thread_internal_id;
+namespace {
 
+/** A search, and what it has found. */
+struct Search {
+  Search(const MDL_key &key_arg, unsigned types_arg)
+      : key(key_arg), types(types_arg) {}
+
+  const MDL_key key;
+  const unsigned types;
+
+  /* Set when it ends. */
+  bool has_ended{false};
+  bool has_found{false};
+  PFS_metadata_lock_owner owner;
+  /** Internal id of the thread that owns the lock. */
+  ulonglong thread{0};
+  /** The thread that searches has such a lock, too; it does not look for it. */
+  bool has_own{false};
+
+  /** Threads that wait for its end. */
+  int waiting{0};
+};
+
+/* When many requests for one lock time out at once, each search would read the
+records of all. So a thread that finds a search for the same lock under way
+waits for its end. Not instrumented: nobody holds the mutex for longer than it
+takes to copy a pointer. */
+std::mutex search_mutex;
+std::condition_variable search_ended;
+std::shared_ptr<Search> search_under_way;
+
+}  // namespace
+
+/** The search itself. */
+static void search_owner(Search *search, ulonglong own_id) {
+  auto *const owner = &search->owner;
   PFS_metadata_lock *found = nullptr;
   pfs_optimistic_state found_lock;
-  ulonglong found_thread = 0;
 
   PFS_mdl_iterator it = global_mdl_container.iterate();
   while (PFS_metadata_lock *pfs = it.scan_next()) {
@@ -76,23 +110,74 @@ bool pfs_find_metadata_lock_owner(const MDL_key &key, unsigned types,
     const opaque_mdl_type mdl_type = pfs->m_mdl_type;
     const ulonglong thread = pfs->m_owner_thread_id;
     DBUG_EXECUTE_IF("mutate_pfs_each_thread", find_thread(thread, owner););
-    if (pfs->m_mdl_status != MDL_ticket::GRANTED || mdl_type <= owner->type ||
-        mdl_type >= MDL_TYPE_END || (types & (1U << mdl_type)) == 0 ||
-        thread == 0 || thread == own_id || !key.is_equal(&pfs->m_mdl_key) ||
+    if (pfs->m_mdl_status != MDL_ticket::GRANTED || mdl_type >= MDL_TYPE_END ||
+        (search->types & (1U << mdl_type)) == 0 || thread == 0 ||
+        (mdl_type <= owner->type && thread != own_id) ||
+        !search->key.is_equal(&pfs->m_mdl_key) ||
         !pfs->m_lock.end_optimistic_lock(&lock))
       continue;
 
+    if (thread == own_id) {
+      search->has_own = true;
+      continue;
+    }
     owner->type = mdl_type;
     found = pfs;
     found_lock = lock;
-    found_thread = thread;
+    search->thread = thread;
   }
-  if (found == nullptr) return false;
+  if (found == nullptr) return;
 
-  owner->has_thread = find_thread(found_thread, owner);
+  owner->has_thread = find_thread(search->thread, owner);
   /*
     A thread gives up its locks before it ends. If the record is still there
     the lock was handed over: that is done by XA PREPARE only.
   */
-  return owner->has_thread || found->m_lock.end_optimistic_lock(&found_lock);
+  search->has_found =
+      owner->has_thread || found->m_lock.end_optimistic_lock(&found_lock);
+}
+
+bool pfs_find_metadata_lock_owner(const MDL_key &key, unsigned types,
+                                  PFS_metadata_lock_owner *owner) {
+  DBUG_EXECUTE_IF("mutate_pfs_owner", return false;);
+  const PFS_thread *self = PFS_thread::get_current_thread();
+  const ulonglong own_id = self == nullptr ? 0 : self->m_thread_internal_id;
+
+  auto search = std::make_shared<Search>(key, types);
+  std::unique_lock<std::mutex> guard(search_mutex);
+  const auto other = search_under_way;
+  if (other == nullptr) {
+    search_under_way = search;
+  } else if (other->types == types && other->key.is_equal(&key) &&
+             DBUG_EVALUATE_IF("mutate_pfs_each_searches", false, true)) {
+    ++other->waiting;
+    search_ended.wait(guard, [&other] { return other->has_ended; });
+    /* The thread that has searched leaves its own locks out, others do not. */
+    const bool is_own = other->has_found && other->thread == own_id;
+    if (!is_own && (other->has_found || !other->has_own)) {
+      *owner = other->owner;
+      owner->records_read = 0;
+      return other->has_found;
+    }
+  }
+  guard.unlock();
+
+  DBUG_EXECUTE_IF("pfs_search_waits_for_two", {
+    for (int i = 0; i < 2000; ++i) {
+      guard.lock();
+      const int waiting = search->waiting;
+      guard.unlock();
+      if (waiting == 2) break;
+      my_sleep(10000);
+    }
+  });
+  search_owner(search.get(), own_id);
+
+  guard.lock();
+  search->has_ended = true;
+  if (search_under_way == search) search_under_way = nullptr;
+  guard.unlock();
+  search_ended.notify_all();
+  *owner = search->owner;
+  return search->has_found;
 }

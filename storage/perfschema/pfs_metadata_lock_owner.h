@@ -33,7 +33,7 @@ struct PFS_metadata_lock_owner {
   bool has_thread{false};
   /** Connection id, 0 if the thread serves none. */
   unsigned long processlist_id{0};
-  /** Records read to find this. */
+  /** Records that the calling thread has read to find this. */
   unsigned long records_read{0};
 };
 
@@ -42,11 +42,12 @@ struct PFS_metadata_lock_owner {
   of one of the given types; of the strongest type if there are several.
 
   For error messages: one scan of all metadata lock records and one of all
-  threads, without any mutex, however many owners there are. The answer may be
-  out of date when it is given, and there is none when the instrument
-  wait/lock/metadata/sql/mdl was not enabled as the lock was taken, when the
-  record was lost for want of space, or when the owner gave up the lock during
-  the search.
+  threads, however many owners there are. A thread that finds a search for the
+  same object and types under way waits for its end, and takes what it has
+  found. The answer may be out of date when it is given, and there is none when
+  the instrument wait/lock/metadata/sql/mdl was not enabled as the lock was
+  taken, when the record was lost for want of space, or when the owner gave up
+  the lock during the search.
 
   @param      key    The object.
   @param      types  Bitmap of lock types, bit number is enum_mdl_type.
