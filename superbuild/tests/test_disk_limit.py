@@ -58,6 +58,7 @@ def test_a_process_is_held():
             stdout=subprocess.PIPE,
             text=True,
         ) as reader:
+            limit = None
             try:
                 limit = DiskLimit(reader.pid, file.parent, 20)
                 (group,) = [group for group in groups() if group.name.endswith(f"-{reader.pid}")]
@@ -73,5 +74,7 @@ def test_a_process_is_held():
                 pytest.skip(str(error))
             finally:
                 reader.kill()
-        limit.release()
+                reader.wait()
+                if limit:
+                    limit.release()
         assert not group.exists()
