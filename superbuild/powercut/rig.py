@@ -555,7 +555,7 @@ def recover(
                 kind = "known: page of TRX_SYS"
             elif server.is_stock and first_page_is_torn(server, errors):
                 kind = "known: first page"
-            elif any("check if keyring is loaded" in error for error in errors):
+            elif server.is_stock and any("check if keyring is loaded" in error for error in errors):
                 kind = "known: keyring"
             found.add(kind, " / ".join(line[28:220] for line in errors[:3]))
             return found, recovery
@@ -568,7 +568,7 @@ def recover(
                     cursor.execute("DROP TABLE pc.afterwards")
         except pymysql.Error as error:
             kind = "crash" if error.args and error.args[0] in (2006, 2013) else "refused"
-            if "master key from keyring" in str(error):
+            if server.is_stock and "master key from keyring" in str(error):
                 kind = "known: keyring"
             found.add(kind, f"{error}")
         if server.running:
