@@ -38,6 +38,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pymysql
 from pymysql.constants import COMMAND
@@ -67,15 +68,7 @@ Row = dict[str, str]
 class Plain(Server):
     """Without TLS, which costs a client more than all the rest of a connection."""
 
-    def connect(self, database: str | None = "stress") -> pymysql.Connection:
-        return pymysql.connect(
-            unix_socket=str(self.socket),
-            user="root",
-            database=database,
-            autocommit=True,
-            connect_timeout=300,
-            ssl_disabled=True,
-        )
+    connection_options: ClassVar[dict[str, Any]] = {"ssl_disabled": True}
 
 
 def values(server: Server, statement: str) -> list[tuple[object, ...]]:

@@ -14,6 +14,7 @@ import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pymysql
 
@@ -125,6 +126,9 @@ class Server:
                     return time.monotonic() - began
             time.sleep(0.05)
 
+    #: What a subclass adds to each connection.
+    connection_options: ClassVar[dict[str, Any]] = {}
+
     def connect(self, database: str | None = "stress") -> pymysql.Connection:
         return pymysql.connect(
             unix_socket=str(self.socket),
@@ -132,6 +136,7 @@ class Server:
             database=database,
             autocommit=True,
             connect_timeout=300,  # a busy machine takes its time
+            **self.connection_options,
         )
 
     @property
