@@ -12,11 +12,13 @@ from harness.scenarios.io_bound import IoSelect, IoUpdate
 from harness.scenarios.metadata_lock import MetadataLock
 from harness.scenarios.recovery import Recovery
 from harness.scenarios.ssb import StarSchemaBenchmark
+from harness.scenarios.sustained import Sustained
 
 ALL: tuple[type[Scenario], ...] = (
     IoUpdate,
     IoSelect,
     CloudDisk,
+    Sustained,
     CachedUpdate,
     CachedSelect,
     CachedRead,

@@ -187,7 +187,7 @@ class _IoBound(Scenario):
 
     def _measure_load(
         self, server: Server, load: sysbench.Load, clients: int, into: Measurement
-    ) -> None:
+    ) -> sysbench.Outcome:
         before, processor = server.status("innodb%"), server.processor_seconds()
         outcome = sysbench.run(server, load, clients, self._seconds)
         processor = server.processor_seconds() - processor
@@ -205,6 +205,7 @@ class _IoBound(Scenario):
         syncs = int(after[counters.SYNCS]) - int(before[counters.SYNCS])
         into.figure("syncs", syncs / seconds, "1/s")
         into.text("sysbench", outcome.output)
+        return outcome
 
     def _measure_counted(
         self, server: Server, load: sysbench.Load, clients: int, into: Measurement

@@ -128,6 +128,28 @@ def test_a_disk_that_is_held(house: House, server_file: Path) -> None:
     assert not [*groups.glob("sluice-bench-*"), *groups.glob("*/sluice-bench-*")]
 
 
+def test_minutes_on_a_small_redo_log(house: House, server_file: Path) -> None:
+    arguments = ["run", "--quick", "--scenarios", "sustained", "--rounds", "1", "--run", "one"]
+    arguments += ["--servers", str(server_file), "--seconds", "5", "--variant", "data_size=40M"]
+    code, output = house.run(*arguments)
+    assert code == 0, output
+    run = house.work / "results" / "one"
+    figures = pd.read_csv(run / "csv" / "sustained.csv").set_index("figure")["value"]
+    assert 0 <= figures["worst_second"] <= figures["slow_second"] <= 2 * figures["throughput"]
+    assert figures["seconds_at_zero"] == (1 if figures["worst_second"] == 0 else 0)
+    assert figures["redo_turns"] > 0
+    seconds = pd.read_csv(next(run.rglob("seconds.csv")))
+    # sysbench leaves out the last second, and now and then one more.
+    assert seconds["second"].tolist()[:3] == [1, 2, 3]
+
+
+def test_too_short_for_a_worst_second(house: House, server_file: Path) -> None:
+    arguments = ["run", "--quick", "--scenarios", "sustained", "--seconds", "3"]
+    code, output = house.run(*arguments, "--servers", str(server_file))
+    assert code != 0
+    assert "SECONDS=3 is too few for a worst second" in output
+
+
 def test_binlog_purge_of_one_binary_as_two_servers(
     house: House, server_file: Path, tmp_path: Path
 ) -> None:
