@@ -8,6 +8,12 @@ command -v dpkg-query >/dev/null || {
   echo "dependencies: this is not a Debian system, so nothing is installed; superbuild/packages lists what the build needs" >&2
   exit 0
 }
+for list in "$@"; do
+  [ -f "$list" ] || {
+    echo "dependencies: there is no list of packages '$list'; usage: dependencies.sh [LIST ...], from the checkout" >&2
+    exit 2
+  }
+done
 missing=()
 while read -r package; do
   case $package in '' | '#'*) continue ;; esac

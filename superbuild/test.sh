@@ -107,6 +107,13 @@ fi
   exit 1
 }
 "$as_user" --check
+# A second run would empty the folder of the first under its servers.
+exec 9>>"build/$preset/test.lock"
+flock --nonblock 9 || {
+  echo "test: the tests of build/$preset are running already (process $(<"build/$preset/test.lock")); wait for them, or end them" >&2
+  exit 1
+}
+echo "$$" >"build/$preset/test.lock"
 rm -rf -- "$work"
 "$as_user" --own "$work" "$results"
 
@@ -126,7 +133,7 @@ else
     "$as_user" --fuse env POWERCUT_FOLDER="$work/powercut" \
       make --no-print-directory power-tests PRESET="$preset" JUNIT="$results/powercut.xml" || failed_runs=1
   fi
-fi
+fi 9>&- # what a run that was killed leaves behind does not keep the lock
 
 python3 superbuild/results.py "$results"/*.xml || failed_runs=1
 exit "$failed_runs"

@@ -51,6 +51,19 @@ class Checkout:
         return process.returncode, output
 
 
+def pretend_to_have_built(checkout, *presets):
+    """What test.sh looks for; mysqld is an empty file."""
+    (checkout.path / "bench").mkdir()
+    (checkout.path / "bench" / "pytest.ini").touch()  # as-user.sh --check reads it
+    for preset in presets:
+        objects = checkout.path / "build" / preset / "obj"
+        for folder in ("mysql-test", "runtime_output_directory", "plugin_output_directory"):
+            (objects / folder).mkdir(parents=True)
+        server = objects / "runtime_output_directory" / "mysqld"
+        server.touch()
+        server.chmod(0o755)
+
+
 @pytest.fixture
 def checkout(tmp_path):
     return Checkout(tmp_path / "checkout")

@@ -106,3 +106,9 @@ def test_topologies_of_servers_that_are_there_build_nothing(checkout):
     command = commands_of(checkout, "test-topologies")
     for preset in ("package", "package-stock"):
         assert f"cmake --build --preset {preset}" in command
+
+
+def test_a_list_of_packages_that_is_not_there(checkout):
+    status, output = checkout.run("superbuild/dependencies.sh", "--help")
+    assert status == 2
+    assert "there is no list of packages '--help'" in output

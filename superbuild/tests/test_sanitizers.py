@@ -1,6 +1,7 @@
 """What a sanitizer reports fails a run, whatever mysql-test-run says of it."""
 
 import pytest
+from conftest import pretend_to_have_built
 
 PERL = """for option; do
   case $option in
@@ -17,15 +18,7 @@ echo '<r><testcase suitename="main" name="lock" status="pass"/></r>' >"$report" 
 @pytest.fixture
 def run(checkout):
     checkout.stand_in("perl", PERL)
-    (checkout.path / "bench").mkdir()
-    (checkout.path / "bench" / "pytest.ini").touch()  # as-user.sh --check reads it
-    for preset in ("asan", "debug"):
-        objects = checkout.path / "build" / preset / "obj"
-        for folder in ("mysql-test", "runtime_output_directory", "plugin_output_directory"):
-            (objects / folder).mkdir(parents=True)
-        server = objects / "runtime_output_directory" / "mysqld"
-        server.touch()
-        server.chmod(0o755)
+    pretend_to_have_built(checkout, "asan", "debug")
 
     def run(said, preset="asan"):
         (checkout.path / "said").write_text(said)
