@@ -62,8 +62,12 @@ def command(server: Server, load: Load, *more: str) -> list[str]:
 def prepare(server: Server, load: Load, threads: int = 2) -> None:
     """The tables of a load, filled by sysbench itself."""
     server.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
-    threads = min(threads, load.tables)
-    with _Process(command(server, load, f"--threads={threads}", load.script, "prepare")) as process:
+    call(server, load, "prepare", min(threads, load.tables))
+
+
+def call(server: Server, load: Load, what: str, threads: int = 1) -> None:
+    """A command of a load's script other than run."""
+    with _Process(command(server, load, f"--threads={threads}", load.script, what)) as process:
         process.output()
 
 

@@ -13,12 +13,14 @@ from harness.scenarios.metadata_lock import MetadataLock
 from harness.scenarios.recovery import Recovery
 from harness.scenarios.ssb import StarSchemaBenchmark
 from harness.scenarios.sustained import Sustained
+from harness.scenarios.tpcc_like import TpccLike
 
 ALL: tuple[type[Scenario], ...] = (
     IoUpdate,
     IoSelect,
     CloudDisk,
     Sustained,
+    TpccLike,
     CachedUpdate,
     CachedSelect,
     CachedRead,

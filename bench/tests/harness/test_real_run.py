@@ -143,6 +143,19 @@ def test_minutes_on_a_small_redo_log(house: House, server_file: Path) -> None:
     assert seconds["second"].tolist()[:3] == [1, 2, 3]
 
 
+def test_a_load_like_tpcc(house: House, server_file: Path) -> None:
+    """A quick run looks whether the data is consistent after what ran side by side."""
+    arguments = ["run", "--quick", "--scenarios", "tpcc-like", "--rounds", "2", "--run", "one"]
+    code, output = house.run(*arguments, "--servers", str(server_file), "--variant", "clients=8")
+    assert code == 0, output
+    run = house.work / "results" / "one"
+    assert load(run).remarks == []
+    raw = "".join(file.read_text() for file in run.rglob("sysbench.txt"))
+    assert "FATAL" not in raw and "transactions:" in raw
+    figures = pd.read_csv(run / "csv" / "tpcc-like.csv").groupby("figure")["value"].min()
+    assert figures["throughput"] > 1
+
+
 def test_too_short_for_a_worst_second(house: House, server_file: Path) -> None:
     arguments = ["run", "--quick", "--scenarios", "sustained", "--seconds", "3"]
     code, output = house.run(*arguments, "--servers", str(server_file))
