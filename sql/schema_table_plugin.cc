@@ -46,6 +46,18 @@ void retire_schema_table(ST_SCHEMA_TABLE *table) {
   retired->push_back(table);
 }
 
+#ifndef NDEBUG
+ST_SCHEMA_TABLE *reuse_schema_table(ST_SCHEMA_TABLE *fresh) {
+  const std::lock_guard<std::mutex> guard(retired_mutex);
+  if (retired->empty()) return fresh;
+  auto *const table = retired->back();
+  retired->pop_back();
+  *table = *fresh;
+  my_free(fresh);
+  return table;
+}
+#endif /* NDEBUG */
+
 bool lock_schema_table_plugin(THD *thd, Table_ref *table) {
   DBUG_EXECUTE_IF("mutate_schema_table_lock", return false;);
   /* A stored program keeps its LEX, and the references in it, from one

@@ -31,6 +31,18 @@ struct ST_SCHEMA_TABLE;
 */
 void retire_schema_table(ST_SCHEMA_TABLE *table);
 
+#ifndef NDEBUG
+/**
+  What malloc may do with descriptors that are freed: gives out again the one
+  that was retired last. For a mutation of the tests.
+
+  @param  fresh  a new descriptor, which is freed if there is an old one
+
+  @return the old one, with the content of the new one; else the new one
+*/
+ST_SCHEMA_TABLE *reuse_schema_table(ST_SCHEMA_TABLE *fresh);
+#endif /* NDEBUG */
+
 /**
   Keeps the plugin of an INFORMATION_SCHEMA table loaded while a statement uses
   the table. To be called whenever the statement opens the table.

@@ -455,25 +455,25 @@ bool sample_most() {
 }
 
 /** Starts the thread. The caller holds control_mutex.
-@return true on error */
-bool start_thread() {
+@return see switch_part() */
+int start_thread() {
   {
     const std::lock_guard<std::mutex> lock(data_mutex);
     stop_thread = false;
   }
   my_thread_attr_t attributes;
   my_thread_attr_init(&attributes);
-  const auto failed = mysql_thread_create(key_thread_lru_observer, &thread,
-                                          &attributes, run_observer, nullptr);
+  const int error = mysql_thread_create(key_thread_lru_observer, &thread,
+                                        &attributes, run_observer, nullptr);
   my_thread_attr_destroy(&attributes);
-  if (failed) return true;
+  if (error != 0) return error;
   thread_runs = true;
 
   if (sample_most()) {
     end_thread();
-    return true;
+    return NO_MEMORY;
   }
-  return false;
+  return 0;
 }
 
 /** Follows pages for histograms, to find those read again, for both or for
@@ -529,35 +529,35 @@ bool threshold_is_zero() {
   return threshold == 0;
 }
 
-bool switch_locked(Part part, bool on) {
+int switch_locked(Part part, bool on) {
   auto &is = parts[static_cast<size_t>(part)];
-  if (is == on) return false;
+  if (is == on) return 0;
 
   if (on && !thread_runs) {
-    if (start_thread()) return true;
+    if (const int error = start_thread(); error != 0) return error;
   } else if (on && (part == Part::WHATIF || threshold_is_zero())) {
     /* A simulation that starts afresh may have room for more pages than the
     last one. */
-    if (sample_most()) return true;
+    if (sample_most()) return NO_MEMORY;
   }
-  bool failed = set_up(part, on);
+  const bool failed = set_up(part, on);
   if (failed) set_up(part, false);
   is = on && !failed;
 
   if (std::none_of(parts.begin(), parts.end(), [](bool p) { return p; })) {
     end_thread();
   }
-  return failed;
+  return failed ? NO_MEMORY : 0;
 }
 
 }  // namespace
 
-bool switch_part(Part part, bool on) {
+int switch_part(Part part, bool on) {
   const std::lock_guard<std::mutex> lock(control_mutex);
   return switch_locked(part, on);
 }
 
-bool set_whatif_memory(uint64_t bytes) {
+int set_whatif_memory(uint64_t bytes) {
   const std::lock_guard<std::mutex> lock(control_mutex);
   const bool on = parts[static_cast<size_t>(Part::WHATIF)];
   if (on) switch_locked(Part::WHATIF, false);
@@ -565,7 +565,7 @@ bool set_whatif_memory(uint64_t bytes) {
     const std::lock_guard<std::mutex> data_lock(data_mutex);
     whatif.set_memory(bytes);
   }
-  return on && switch_locked(Part::WHATIF, true);
+  return on ? switch_locked(Part::WHATIF, true) : 0;
 }
 
 void set_whatif_times(const std::vector<uint32_t> &times_ms) {

@@ -33,6 +33,9 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 namespace lru_stats {
 
+/** What switch_part() returns if there is no memory. No errno is negative. */
+constexpr int NO_MEMORY = -1;
+
 /** What needs the events. The thread runs, and the server samples, while at
 least one part is on. */
 enum class Part : unsigned { WHATIF, AGES, INDEXES, N };
@@ -40,14 +43,14 @@ enum class Part : unsigned { WHATIF, AGES, INDEXES, N };
 /** Switches a part on, or off and forgets what it knows. On twice is once.
 @param[in]  part  part
 @param[in]  on    true to switch it on
-@return true if there is no memory, or no thread can be started; the part is off
-then */
-bool switch_part(Part part, bool on);
+@return 0; if the part could not be switched on and is off, NO_MEMORY or the
+errno of the thread that could not be created */
+int switch_part(Part part, bool on);
 
 /** Sets the memory of the simulation, and starts it afresh if it is on.
 @param[in]  bytes  bytes
 @return see switch_part() */
-bool set_whatif_memory(uint64_t bytes);
+int set_whatif_memory(uint64_t bytes);
 
 /** Sets which values of innodb_old_blocks_time are simulated besides that in
 force, 0 and 1000.

@@ -34,6 +34,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "my_time.h"
 #include "mysql/components/services/log_builtins.h"
 #include "mysqld_error.h"
+#include "plugin/lru_stats/lru_observer.h"
 #include "sql/auth/auth_acls.h"
 #include "sql/auth/auth_common.h"
 #include "sql/field.h"
@@ -122,6 +123,25 @@ bool no_buffer_pool(const char *table) {
       table);
   log_error(message);
   return true;
+}
+
+void raise_switch_error(int error, int bytes) {
+  if (error == NO_MEMORY) {
+    my_error(ER_OUTOFMEMORY, MYF(ME_FATALERROR), bytes);
+  } else {
+    my_error(ER_CANT_CREATE_THREAD, MYF(ME_FATALERROR), error);
+  }
+}
+
+void log_switch_error(const char *table, int error) {
+  char message[256];
+  if (error == NO_MEMORY) {
+    snprintf(message, sizeof(message), "%s: not enough memory", table);
+  } else {
+    snprintf(message, sizeof(message),
+             "%s: its thread cannot be created (errno %d)", table, error);
+  }
+  log_error(message);
 }
 
 bool access_denied(THD *thd) {

@@ -184,7 +184,7 @@ extern std::mutex setting_mutex;
 through the pool, wait for a resize or for the end of the thread. SET GLOBAL
 holds the lock of all global variables, which each new connection needs; so that
 is released meanwhile. The next SET waits, for the variable to say what is.
-@param[in]  change  makes the change; returns true if it failed
+@param[in]  change  makes the change; returns 0, or why it failed
 @param[in]  store   notes it in the variables, given what change has returned;
 called with the lock held */
 template <typename Change, typename Store>
@@ -192,15 +192,25 @@ void change_setting(Change &&change, Store &&store) {
   const bool keeps = DBUG_EVALUATE_IF("mutate_lru_set_keeps_lock", true, false);
   if (!keeps) mysql_mutex_unlock(&LOCK_global_system_variables);
   const std::lock_guard<std::mutex> guard(setting_mutex);
-  const bool failed = change();
+  const int error = change();
   if (!keeps) mysql_mutex_lock(&LOCK_global_system_variables);
-  store(failed);
+  store(error);
 }
 
 /** To be called by the init functions of tables that the observer serves.
 @param[in]  table  name of the table, for the error log
 @return true, with an error logged, if there is no buffer pool */
 bool no_buffer_pool(const char *table);
+
+/** Raises the error of a table that could not be switched on.
+@param[in]  error  what switch_part() returned
+@param[in]  bytes  memory that was asked for, 0 if that is not known */
+void raise_switch_error(int error, int bytes = 0);
+
+/** Writes that error to the error log.
+@param[in]  table  name of the table
+@param[in]  error  what switch_part() returned */
+void log_switch_error(const char *table, int error);
 
 /** Writes to the error log.
 @param[in]  message  text */

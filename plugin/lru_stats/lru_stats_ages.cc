@@ -110,9 +110,13 @@ static bool enabled = true;
 
 static void update_enabled(MYSQL_THD, SYS_VAR *, void *, const void *save) {
   const auto on = *static_cast<const bool *>(save);
+  int error = 0;
   change_setting([on] { return switch_part(Part::AGES, on); },
-                 [on](bool failed) { enabled = on && !failed; });
-  if (on && !enabled) my_error(ER_OUTOFMEMORY, MYF(ME_FATALERROR), 0);
+                 [on, &error](int result) {
+                   error = result;
+                   enabled = on && error == 0;
+                 });
+  if (error != 0) raise_switch_error(error);
 }
 
 static MYSQL_SYSVAR_BOOL(
@@ -130,8 +134,9 @@ int init_innodb_lru_age_histogram(void *p) {
   if (init_table<fill>(p, columns) ||
       no_buffer_pool("INNODB_LRU_AGE_HISTOGRAM"))
     return 1;
-  if (enabled && switch_part(Part::AGES, true)) {
-    log_error("INNODB_LRU_AGE_HISTOGRAM: not enough memory");
+  const int error = enabled ? switch_part(Part::AGES, true) : 0;
+  if (error != 0) {
+    log_switch_error("INNODB_LRU_AGE_HISTOGRAM", error);
     return 1;
   }
   return 0;

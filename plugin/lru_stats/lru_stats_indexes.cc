@@ -104,9 +104,13 @@ static bool enabled = true;
 
 static void update_enabled(MYSQL_THD, SYS_VAR *, void *, const void *save) {
   const auto on = *static_cast<const bool *>(save);
+  int error = 0;
   change_setting([on] { return switch_part(Part::INDEXES, on); },
-                 [on](bool failed) { enabled = on && !failed; });
-  if (on && !enabled) my_error(ER_OUTOFMEMORY, MYF(ME_FATALERROR), 0);
+                 [on, &error](int result) {
+                   error = result;
+                   enabled = on && error == 0;
+                 });
+  if (error != 0) raise_switch_error(error);
 }
 
 static MYSQL_SYSVAR_BOOL(
@@ -144,8 +148,9 @@ int init_innodb_lru_index_stats(void *p) {
   if (init_table<fill>(p, fields_info()) ||
       no_buffer_pool("INNODB_LRU_INDEX_STATS"))
     return 1;
-  if (enabled && switch_part(Part::INDEXES, true)) {
-    log_error("INNODB_LRU_INDEX_STATS: not enough memory");
+  const int error = enabled ? switch_part(Part::INDEXES, true) : 0;
+  if (error != 0) {
+    log_switch_error("INNODB_LRU_INDEX_STATS", error);
     return 1;
   }
   return 0;

@@ -156,23 +156,25 @@ static void update_times(MYSQL_THD, SYS_VAR *, void *variable,
 
 static void update_enabled(MYSQL_THD, SYS_VAR *, void *, const void *save) {
   const auto on = *static_cast<const bool *>(save);
+  int error = 0;
   change_setting([on] { return switch_part(Part::WHATIF, on); },
-                 [on](bool failed) { enabled = on && !failed; });
-  if (on && !enabled) my_error(ER_OUTOFMEMORY, MYF(ME_FATALERROR), 0);
+                 [on, &error](int result) {
+                   error = result;
+                   enabled = on && error == 0;
+                 });
+  if (error != 0) raise_switch_error(error);
 }
 
 static void update_memory(MYSQL_THD, SYS_VAR *, void *, const void *save) {
   const auto bytes = *static_cast<const unsigned long long *>(save);
-  bool out_of_memory = false;
+  int error = 0;
   change_setting([bytes] { return set_whatif_memory(bytes); },
-                 [bytes, &out_of_memory](bool failed) {
+                 [bytes, &error](int result) {
                    memory = bytes;
-                   out_of_memory = failed;
-                   if (failed) enabled = false;
+                   error = result;
+                   if (error != 0) enabled = false;
                  });
-  if (out_of_memory) {
-    my_error(ER_OUTOFMEMORY, MYF(ME_FATALERROR), static_cast<int>(bytes));
-  }
+  if (error != 0) raise_switch_error(error, static_cast<int>(bytes));
 }
 
 static MYSQL_SYSVAR_BOOL(
@@ -218,8 +220,9 @@ int init_innodb_lru_whatif(void *p) {
   }
   set_whatif_times(times);
   set_whatif_memory(memory);
-  if (enabled && switch_part(Part::WHATIF, true)) {
-    log_error("INNODB_LRU_WHATIF: not enough memory");
+  const int error = enabled ? switch_part(Part::WHATIF, true) : 0;
+  if (error != 0) {
+    log_switch_error("INNODB_LRU_WHATIF", error);
     return 1;
   }
   return 0;
