@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from harness import places
 from harness.report import plots, write
+from harness.scenarios.sustained import by_second
 
 _RESULTS = places.ROOT / "docs" / "results"
 _PICTURES = places.ROOT / "docs" / "pictures"
@@ -37,7 +38,13 @@ def purge() -> Figure:
     return figure
 
 
-PICTURES = {"purge.svg": purge}
+def sustained() -> Figure:
+    """Updates in each second of five minutes, on a redo log that is used up again and again."""
+    rows = pd.read_csv(_RESULTS / "sustained" / "csv" / "sustained.seconds.csv")
+    return by_second(rows, list(dict.fromkeys(rows["server"])))
+
+
+PICTURES = {"purge.svg": purge, "sustained.svg": sustained}
 
 
 def draw(folder: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from harness.errors import BenchError
 from harness.measurement import Measurement
@@ -103,7 +104,7 @@ class Sustained(IoUpdate):
         frame = results.figures()
         keys = ["redo", "clients"]
         blocks: list[Block] = []
-        seconds = results.table("seconds").rename(columns={"second": "time", "tps": "rate"})
+        seconds = results.table("seconds")
         for clients, part in seconds.groupby("clients", sort=False):
             drawing = by_second(part, results.servers)
             caption = (
@@ -124,6 +125,7 @@ class Sustained(IoUpdate):
         return blocks
 
 
-def by_second(seconds: pd.DataFrame, servers: Sequence[str]) -> plots.Figure:
-    """time and rate of all rounds; a panel a server."""
-    return plots.time_series(seconds, servers, None, "updates a second", step=1)
+def by_second(seconds: pd.DataFrame, servers: Sequence[str]) -> Figure:
+    """The table "seconds" of all rounds; a panel a server."""
+    rows = seconds.rename(columns={"second": "time", "tps": "rate"})
+    return plots.time_series(rows, servers, None, "updates a second", step=1)
