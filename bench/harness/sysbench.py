@@ -13,6 +13,7 @@ from typing import Self
 import pandas as pd
 
 from harness.errors import BenchError
+from harness.measurement import Measurement
 from harness.server import Server
 
 DATABASE = "sbtest"
@@ -94,6 +95,21 @@ class Running:
 def run(server: Server, load: Load, clients: int, seconds: int) -> Outcome:
     with Running(server, load, clients, seconds) as running:
         return running.outcome()
+
+
+def run_measured(
+    server: Server, load: Load, clients: int, seconds: int, unit: str, into: Measurement
+) -> Outcome:
+    """run(), with what is compared: throughput, latency, the server's processor time a unit."""
+    processor = server.processor_seconds()
+    outcome = run(server, load, clients, seconds)
+    processor = server.processor_seconds() - processor
+    into.figure("throughput", outcome.per_second, "1/s")
+    into.figure("processor_time", processor / outcome.transactions * 1e6, f"us/{unit}")
+    for name, value in outcome.latency_ms.items():
+        into.figure(f"latency_{name}", value, "ms")
+    into.text("sysbench", outcome.output)
+    return outcome
 
 
 def run_events(server: Server, load: Load, events: int) -> Outcome:

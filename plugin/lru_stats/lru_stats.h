@@ -186,15 +186,17 @@ holds the lock of all global variables, which each new connection needs; so that
 is released meanwhile. The next SET waits, for the variable to say what is.
 @param[in]  change  makes the change; returns 0, or why it failed
 @param[in]  store   notes it in the variables, given what change has returned;
-called with the lock held */
+called with the lock held
+@return what change has returned */
 template <typename Change, typename Store>
-void change_setting(Change &&change, Store &&store) {
+int change_setting(Change &&change, Store &&store) {
   const bool keeps = DBUG_EVALUATE_IF("mutate_lru_set_keeps_lock", true, false);
   if (!keeps) mysql_mutex_unlock(&LOCK_global_system_variables);
   const std::lock_guard<std::mutex> guard(setting_mutex);
   const int error = change();
   if (!keeps) mysql_mutex_lock(&LOCK_global_system_variables);
   store(error);
+  return error;
 }
 
 /** To be called by the init functions of tables that the observer serves.

@@ -110,12 +110,9 @@ static bool enabled = true;
 
 static void update_enabled(MYSQL_THD, SYS_VAR *, void *, const void *save) {
   const auto on = *static_cast<const bool *>(save);
-  int error = 0;
-  change_setting([on] { return switch_part(Part::AGES, on); },
-                 [on, &error](int result) {
-                   error = result;
-                   enabled = on && error == 0;
-                 });
+  const int error =
+      change_setting([on] { return switch_part(Part::AGES, on); },
+                     [on](int result) { enabled = on && result == 0; });
   if (error != 0) raise_switch_error(error);
 }
 

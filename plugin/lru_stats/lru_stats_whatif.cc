@@ -156,24 +156,19 @@ static void update_times(MYSQL_THD, SYS_VAR *, void *variable,
 
 static void update_enabled(MYSQL_THD, SYS_VAR *, void *, const void *save) {
   const auto on = *static_cast<const bool *>(save);
-  int error = 0;
-  change_setting([on] { return switch_part(Part::WHATIF, on); },
-                 [on, &error](int result) {
-                   error = result;
-                   enabled = on && error == 0;
-                 });
+  const int error =
+      change_setting([on] { return switch_part(Part::WHATIF, on); },
+                     [on](int result) { enabled = on && result == 0; });
   if (error != 0) raise_switch_error(error);
 }
 
 static void update_memory(MYSQL_THD, SYS_VAR *, void *, const void *save) {
   const auto bytes = *static_cast<const unsigned long long *>(save);
-  int error = 0;
-  change_setting([bytes] { return set_whatif_memory(bytes); },
-                 [bytes, &error](int result) {
-                   memory = bytes;
-                   error = result;
-                   if (error != 0) enabled = false;
-                 });
+  const int error = change_setting([bytes] { return set_whatif_memory(bytes); },
+                                   [bytes](int result) {
+                                     memory = bytes;
+                                     if (result != 0) enabled = false;
+                                   });
   if (error != 0) raise_switch_error(error, static_cast<int>(bytes));
 }
 

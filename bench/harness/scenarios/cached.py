@@ -71,16 +71,9 @@ class _Cached(Scenario):
     def measure(self, server: Server, point: Point, into: Measurement) -> None:
         load, clients = self._load_of(point)
         read_before = int(server.status("innodb_pages_read")["innodb_pages_read"])
-        processor = server.processor_seconds()
-        outcome = sysbench.run(server, load, clients, self._seconds)
-        processor = server.processor_seconds() - processor
+        sysbench.run_measured(server, load, clients, self._seconds, "transaction", into)
         read = int(server.status("innodb_pages_read")["innodb_pages_read"]) - read_before
-        into.figure("throughput", outcome.per_second, "1/s")
-        into.figure("processor_time", processor / outcome.transactions * 1e6, "us/transaction")
-        for name, value in outcome.latency_ms.items():
-            into.figure(f"latency_{name}", value, "ms")
         into.figure("pages_read", read, "pages")
-        into.text("sysbench", outcome.output)
 
     def report(self, results: Results) -> Sequence[Block]:
         frame = results.figures()

@@ -188,14 +188,9 @@ class _IoBound(Scenario):
     def _measure_load(
         self, server: Server, load: sysbench.Load, clients: int, into: Measurement
     ) -> sysbench.Outcome:
-        before, processor = server.status("innodb%"), server.processor_seconds()
-        outcome = sysbench.run(server, load, clients, self._seconds)
-        processor = server.processor_seconds() - processor
+        before = server.status("innodb%")
+        outcome = sysbench.run_measured(server, load, clients, self._seconds, "statement", into)
         after = server.status("innodb%")
-        into.figure("throughput", outcome.per_second, "1/s")
-        into.figure("processor_time", processor / outcome.transactions * 1e6, "us/statement")
-        for name, value in outcome.latency_ms.items():
-            into.figure(f"latency_{name}", value, "ms")
         seconds = outcome.transactions / outcome.per_second
         read = int(after[counters.PAGES_READ]) - int(before[counters.PAGES_READ])
         written = int(after[counters.PAGES_WRITTEN]) - int(before[counters.PAGES_WRITTEN])
@@ -204,7 +199,6 @@ class _IoBound(Scenario):
         into.figure("pages", (read + written) / seconds, "1/s")
         syncs = int(after[counters.SYNCS]) - int(before[counters.SYNCS])
         into.figure("syncs", syncs / seconds, "1/s")
-        into.text("sysbench", outcome.output)
         return outcome
 
     def _measure_counted(

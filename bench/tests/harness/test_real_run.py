@@ -136,11 +136,12 @@ def test_minutes_on_a_small_redo_log(house: House, server_file: Path) -> None:
     run = house.work / "results" / "one"
     figures = pd.read_csv(run / "csv" / "sustained.csv").set_index("figure")["value"]
     assert 0 <= figures["worst_second"] <= figures["slow_second"] <= 2 * figures["throughput"]
-    assert figures["seconds_at_zero"] == (1 if figures["worst_second"] == 0 else 0)
+    assert (figures["seconds_at_zero"] > 0) == (figures["worst_second"] == 0)
     assert figures["redo_turns"] > 0
     seconds = pd.read_csv(next(run.rglob("seconds.csv")))
-    # sysbench leaves out the last second, and now and then one more.
-    assert seconds["second"].tolist()[:3] == [1, 2, 3]
+    # sysbench leaves out the last second, and others when it is late.
+    assert len(seconds) >= 3
+    assert seconds["second"].is_monotonic_increasing
 
 
 def test_a_load_like_tpcc(house: House, server_file: Path) -> None:
