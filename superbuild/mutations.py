@@ -88,7 +88,18 @@ def read(root=ROOT, suite="*"):
             mutation = Mutation(*fields)
             if not test_file(root, mutation.test).is_file():
                 problems.append(f"{place}: there is no test {mutation.test}")
-            if not mutation.what.startswith("--"):
+            if mutation.what.startswith("--"):
+                later = [
+                    file.name
+                    for file in opt_files(root, mutation.test)
+                    if option_name(mutation.what) in map(option_name, file.read_text().split())
+                ]
+                if later:
+                    problems.append(
+                        f"{place}: {later[0]} sets {option_name(mutation.what)}, too, and comes later: "
+                        "break it by a keyword"
+                    )
+            else:
                 sources = text_of_sources(root) if sources is None else sources
                 if f'"{mutation.what}"' not in sources:
                     problems.append(f"{place}: no code of ours evaluates {mutation.what}")
@@ -105,6 +116,17 @@ def test_file(root, name):
         if (tree / folder / f"{test}.test").is_file():
             return tree / folder / f"{test}.test"
     return root / folder / f"{test}.test"
+
+
+def opt_files(root, test):
+    """Their options come after those that mysql-test-run is given."""
+    file = test_file(root, test)
+    names = (file.with_name(f"{file.stem}-master.opt"), file.with_name("suite.opt"))
+    return [name for name in names if name.is_file()]
+
+
+def option_name(option):
+    return option.partition("=")[0].lstrip("-").replace("_", "-").removeprefix("loose-")
 
 
 def text_of_sources(root):

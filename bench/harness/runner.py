@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
 import shutil
 import time
 import traceback
@@ -400,6 +401,8 @@ class Runner:
                 shutil.copytree(filled.home, home)
                 (home / _READY).touch()
         (filled.home / _READY).touch()
+        # A copy is in the page cache only, and each direct read of it would write there first.
+        os.sync()
         progress.end(dataset.seconds)
 
     def _source(self, server: Server, dataset: Dataset) -> Server:

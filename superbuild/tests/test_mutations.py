@@ -48,6 +48,13 @@ def test_a_wrong_line(tree, line, complaint):
         write(tree, line + "\n")
 
 
+@pytest.mark.parametrize("file", ["suite.opt", "one-master.opt"])
+def test_an_option_that_an_opt_file_sets_would_break_nothing(tree, file):
+    (tree / "mysql-test" / "suite" / "s" / "t" / file).write_text("--other --loose_feature=ON\n")
+    with pytest.raises(mutations.Problem, match=f"{file} sets feature, too"):
+        write(tree, "--feature=OFF s.one all of it\n")
+
+
 def verdict_of(tmp_path, case):
     report = tmp_path / "m1.xml"
     report.write_text(f"<testsuites><testsuite>{case}</testsuite></testsuites>")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -251,3 +252,35 @@ def test_a_server_that_fails_is_asked_no_more(run: tuple[runner.Runner, list[Any
     made._interleave(SimpleNamespace(name="io", warm_up=warm_up), points, 9)  # type: ignore[arg-type]
     assert failed == ["RuntimeError: it cannot"]
     assert {what[1] for what in done if what[0] == "burst"} == {"stock", "sluice"}
+
+
+def test_copies_are_on_disk_before_a_server_reads_them(
+    run: tuple[runner.Runner, list[Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made, done = run
+    del made._provide  # type: ignore[attr-defined]
+    made._data = tmp_path
+
+    class Filled(_Server):
+        def create(self) -> None:
+            self.binlog_directory = self.home / "binlog"
+            self.binlog_directory.mkdir(parents=True)
+
+        def start(self, _: Any) -> None:
+            pass
+
+        def stop(self) -> None:
+            pass
+
+    copytree = shutil.copytree
+    monkeypatch.setattr(runner, "Server", Filled)
+    monkeypatch.setattr(made, "_note", lambda _: None, raising=False)
+    monkeypatch.setattr(shutil, "copytree", lambda *paths: (done.append("copy"), copytree(*paths)))
+    monkeypatch.setattr(os, "sync", lambda: done.append("sync"))
+    session = SimpleNamespace(scenario=SimpleNamespace(name="io", prepare=lambda *_: None))
+    progress = SimpleNamespace(begin=lambda _: None, end=lambda _: None)
+    dataset = Dataset("data", 1)
+    sluice = Filled(made._servers[1], tmp_path / "sluice" / "data", None)  # type: ignore[arg-type]
+    made._provide(session, sluice, dataset, progress)  # type: ignore[arg-type]
+    assert set(done[:-1]) == {"copy"}
+    assert done[-1] == "sync"

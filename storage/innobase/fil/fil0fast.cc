@@ -181,6 +181,7 @@ bool fil_fast_release(fil_space_t *space) {
 fil_node_t *fil_fast_begin_io(const IORequest &req, const page_id_t &page_id,
                               const buf_page_t *bpage, page_no_t &page_no) {
   if (!srv_page_io_fast_path) return nullptr;
+  DBUG_EXECUTE_IF("mutate_fil_all_slow", return nullptr;);
 
   /* The reference of the page keeps the tablespace, which is not so for an
   import that has no tablespace yet. */
