@@ -28,6 +28,7 @@ help: ## List the targets
 
 .PHONY: run run-counters monitor stop
 run: PRESET = release
+run: export SLUICE_TARGETS = mysqld mysql lru_stats GenError
 run: ## Build, start a server, run a load and show pages moving through the LRU
 	@superbuild/plan.sh run $(PRESET)
 	@superbuild/dependencies.sh
