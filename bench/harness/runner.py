@@ -30,6 +30,7 @@ from harness.interleaved import (
     enough,
     freeze_others,
     moved_on,
+    read_once,
 )
 from harness.intervals import Ratio
 from harness.measurement import FIGURES, LIFE_FIGURE, Measurement
@@ -132,6 +133,8 @@ class Runner:
         if dataset is None:
             raise BenchError(f"{scenario.name}: bursts need a data directory that goes on")
         able = self._provided(scenario, part, dataset)
+        for definition in able:
+            read_once(self._home(definition, dataset))
         spent = {point.label: 0.0 for point in part}
         failed: set[tuple[str, str]] = set()  # point, server
         order, life, missing = Order(seed=1), self._lives(scenario, part), list(part)

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from harness import interleaved, intervals, runner
@@ -176,6 +177,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[runner.Runner,
 
     monkeypatch.setattr(runner, "Server", _Server)
     monkeypatch.setattr(interleaved, "SETTLE", 0)
+    monkeypatch.setattr(runner, "read_once", lambda home: done.append(("read", home.parent.name)))
     made = runner.Runner.__new__(runner.Runner)
     for name, value in {
         "_run": SimpleNamespace(path=tmp_path),
@@ -206,7 +208,16 @@ def test_no_server_runs_while_data_directories_are_made(
     points = [Point(Dataset("data", 1), {"clients": 1}, 3, compared=False)]
     made._interleave(_IO, points, 9)  # type: ignore[arg-type]
     assert done[:3] == ["provide"] * 3
-    assert [what[0] for what in done[3:]] == ["start"] * 3 + ["burst"] * 3
+    assert done[3:6] == [("read", name) for name in ("stock", "sluice", "other")]
+    assert [what[0] for what in done[6:]] == ["start"] * 3 + ["burst"] * 3
+
+
+def test_a_directory_is_read_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "data" / "sbtest").mkdir(parents=True)
+    (tmp_path / "data" / "sbtest" / "sbtest1.ibd").write_bytes(bytes(3 << 20))
+    before = psutil.Process().io_counters().read_chars
+    interleaved.read_once(tmp_path)
+    assert psutil.Process().io_counters().read_chars - before >= 3 << 20
 
 
 def test_servers_start_anew_on_the_directory_of_the_next(
