@@ -168,6 +168,7 @@ check "it listens on loopback only" "$(sql 'SELECT @@bind_address') | grep -x 12
 check "the data is for mysql alone" '[ "$(stat -c %U:%G:%a /var/lib/mysql)" = mysql:mysql:750 ] && [ "$(stat -c %U:%a /var/lib/mysql-files)" = mysql:750 ]'
 # More than the machine's own limit is not to be had in there.
 check "it may open many files" "systemctl show -p LimitNOFILE mysql | grep -x LimitNOFILE=65535 && $(sql 'SELECT @@open_files_limit >= 8161') | grep -x 1"
+check "its flusher may have its priority" "systemctl show -p LimitNICE mysql | grep -x LimitNICE=40"
 check "the LRU's tables are there" "$(sql 'SELECT COUNT(*) FROM INFORMATION_SCHEMA.INNODB_LRU_STATS') | grep -x 1"
 check "rows are written" "$(sql 'CREATE DATABASE shop; CREATE TABLE shop.t (a INT PRIMARY KEY); INSERT INTO shop.t VALUES (1),(2),(3)')"
 check "the unit is sound" "systemd-analyze verify --man=no mysql.service"
