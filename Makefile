@@ -193,12 +193,15 @@ bench-test: $(VENV)/complete ## Run the tests of the benchmarks (on a server, if
 superbuild-test: $(VENV)/complete ## Run the tests of the superbuild and of the demonstration
 	@$(VENV)/bin/python -m pytest --quiet -p no:cacheprovider $(if $(JUNIT),--junitxml=$(JUNIT)) superbuild/tests
 
-.PHONY: deps release debug asan tsan stock stock-debug
+.PHONY: deps release unoptimised debug asan tsan stock stock-debug
 deps: ## Install the Debian packages that are missing
 	@superbuild/dependencies.sh
 
 release: ## Build what users run (build/release/obj)
 	@$(call build,release)
+
+unoptimised: ## Build release without its profile: what the patches alone bring
+	@$(call build,unoptimised)
 
 debug: ## Build what the tests run (build/debug/obj)
 	@$(call build,debug)
@@ -217,9 +220,11 @@ stock-debug: ## Build unpatched upstream with the debug flags, for make upstream
 
 .PHONY: profile stock-optimised
 profile: PRESET = release
-profile: ## Train the profile of release builds anew, and say how old the committed one is (PRESET=package: by that build; PRESET=stock: its own)
-	@superbuild/dependencies.sh
+profile: ## Train the profile of release builds anew, and say how old the committed one is (PRESET=package: by that build; PRESET=stock: its own; COMPILER=1: first one to compile by)
+	@superbuild/dependencies.sh $(if $(COMPILER),superbuild/profile/packages)
 	@$(MAKE) --no-print-directory $(VENV)/complete
+	@[ -z "$(COMPILER)" ] || { export SLUICE_TARGETS="mysqld lru_stats GenError"; \
+	  $(call build,profiling) && $(VENV)/bin/python superbuild/profile/train.py --compiler; }
 	@$(call build,$(PRESET))
 	@$(VENV)/bin/python superbuild/profile/train.py --preset $(PRESET)
 

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 # Copyright (c) 2026, Sluice contributors.
 # GPLv2, see LICENSE.
-"""Makes the profile by which optimise.sh lays out a server: mysqld.yaml.xz, and facts about it.
+"""Makes the profiles of release builds, and facts about them.
 
-The linked server of a preset gets counters (llvm-bolt -instrument) and runs the loads below, each
-phase on a data directory of its own that the server without counters has filled. What is judged
+  train.py --compiler   compiler.profdata.xz, by which clang compiles: a server of the preset
+                        profiling, into which clang has put counters, runs the loads below
+  train.py              mysqld.yaml.xz, by which optimise.sh lays out what was compiled so:
+                        the linked server of a preset gets counters (llvm-bolt -instrument)
+
+Each phase has a data directory of its own, which is filled without being counted. What is judged
 later must not be trained on: sysbench's oltp_read_write, bulk loads, and nine of the 13 queries of
 the Star Schema Benchmark (docs/design/optimised_build.md).
 """
@@ -24,6 +28,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
@@ -40,6 +45,7 @@ from ssb.scale import Scale
 
 COMMITTED = Path(__file__).resolve().parent
 PROFILE = "mysqld.yaml.xz"
+COMPILER_PROFILE = "compiler.profdata.xz"
 FACTS = "facts"
 LARGEST = 1_000_000  #: bytes of a profile: it is committed
 #: A branch that was taken fewer times in all loads together does not count: most of them are of the
@@ -70,17 +76,10 @@ class Trainer:
         self.linked = linked if linked.is_file() else programs / "mysqld"
         if not self.linked.is_file():
             raise BenchError(f"there is no server {self.linked}; 'make {preset}' builds it")
-        self.clang = self._clang()
+        self.clang = clang_of(self.linked)
         self.common = settings.load(places.SETTINGS, quick=True)
         self.counting = self.work / "mysqld.counting"
         self.counts = self.work / "counts"
-
-    def _clang(self) -> int:
-        comment = _output("readelf", "--string-dump=.comment", str(self.linked))
-        match = re.search(r"clang version (\d+)\.", comment)
-        if not match:
-            raise BenchError(f"{self.linked} was not compiled by clang; there is no other way yet")
-        return int(match[1])
 
     def server(self, binary: Path, phase: str) -> Server:
         plugins = self.objects / "plugin_output_directory"
@@ -103,9 +102,21 @@ class Trainer:
 
     # The phases
 
-    def train(self) -> None:
+    def train(self) -> Path:
+        """The profile."""
         shutil.rmtree(self.work, ignore_errors=True)
         self.work.mkdir(parents=True)
+        self._put_counters_in()
+        try:
+            for name, phase in PHASES.items():
+                started = time.monotonic()
+                phase(self)
+                _say(f"{name}: {time.monotonic() - started:.0f} s")
+            return self._convert()
+        finally:
+            shutil.rmtree(self.work / "data", ignore_errors=True)
+
+    def _put_counters_in(self) -> None:
         self._bolt(
             "counters",
             *("-o", str(self.counting), "-instrument", "-instrumentation-file-append-pid"),
@@ -113,14 +124,6 @@ class Trainer:
             # Relative to where LLVM is installed, whatever its help says.
             f"-runtime-instrumentation-lib=llvm-{self.clang}/lib/libbolt_rt_instr.a",
         )
-        try:
-            for name, phase in PHASES.items():
-                started = time.monotonic()
-                phase(self)
-                _say(f"{name}: {time.monotonic() - started:.0f} s")
-            self._convert()
-        finally:
-            shutil.rmtree(self.work / "data", ignore_errors=True)
 
     def filled(self, phase: str, changed: Mapping[str, settings.Value], fill: Filling) -> Server:
         """The counting server on a data directory that the other one has filled; not started."""
@@ -139,10 +142,14 @@ class Trainer:
 
     # The profile
 
-    def _convert(self) -> None:
-        counted = sorted(self.work.glob("counts.*.fdata"))
+    def _counted(self, pattern: str) -> list[Path]:
+        counted = sorted(self.work.glob(pattern))
         if len(counted) < len(PHASES):
             raise BenchError(f"only {len(counted)} runs left counts, of {len(PHASES)} phases")
+        return counted
+
+    def _convert(self) -> Path:
+        counted = self._counted("counts.*.fdata")
         merged = self.work / "mysqld.fdata"
         with merged.open("w") as file:
             subprocess.run(
@@ -178,17 +185,49 @@ class Trainer:
         assignments = [f"PROFILE_{name}={value}\n" for name, value in facts.items()]
         head = "# What mysqld.yaml.xz was trained on; make profile writes both.\n"
         (self.work / FACTS).write_text(head + "".join(assignments))
+        return profile
 
     def _bolt(self, log: str, *options: str) -> None:
-        command = [f"llvm-bolt-{self.clang}", str(self.linked), *options]
         path = self.work / f"{log}.log"
         with path.open("w") as file:
-            try:
-                done = subprocess.run(command, stdout=file, stderr=file, check=False)
-            except FileNotFoundError as error:
-                raise BenchError(f"{error.filename} is missing: 'make deps'") from error
-        if done.returncode:
-            raise BenchError(f"{command[0]} failed, and {path} says why")
+            _run(f"llvm-bolt-{self.clang}", self.linked, *options, into=file)
+
+
+class CompilerTrainer(Trainer):
+    """The counters are clang's own (-fprofile-generate), in a server of the preset profiling."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__("profiling", seconds)
+        self.counting = self.linked
+
+    def _put_counters_in(self) -> None:
+        os.environ[WHERE_COUNTS_GO] = str(self.work / "counts-%p.profraw")
+
+    def filled(self, phase: str, changed: Mapping[str, settings.Value], fill: Filling) -> Server:
+        counts = os.environ.pop(WHERE_COUNTS_GO)
+        os.environ[WHERE_COUNTS_GO] = str(self.work / "filling.profraw")
+        try:
+            return super().filled(phase, changed, fill)
+        finally:
+            os.environ[WHERE_COUNTS_GO] = counts
+
+    def _convert(self) -> Path:
+        counted = self._counted("counts-*.profraw")
+        merged = self.work / COMPILER_PROFILE.removesuffix(".xz")
+        # Sparse: what never ran is compiled as without a profile, and not for size.
+        _run(f"llvm-profdata-{self.clang}", "merge", "--sparse", "-o", merged, *counted)
+        for file in (*counted, self.work / "filling.profraw"):
+            file.unlink(missing_ok=True)
+        profile = self.work / COMPILER_PROFILE
+        profile.write_bytes(lzma.compress(merged.read_bytes(), preset=9 | lzma.PRESET_EXTREME))
+        merged.unlink()
+        if profile.stat().st_size > LARGEST:
+            raise BenchError(f"{profile} has {profile.stat().st_size} bytes, more than {LARGEST}")
+        return profile
+
+
+#: clang's name for it
+WHERE_COUNTS_GO = "LLVM_PROFILE_FILE"
 
 
 @contextlib.contextmanager
@@ -418,6 +457,25 @@ def age() -> str:
     )
 
 
+def clang_of(server: Path) -> int:
+    comment = _output("readelf", "--string-dump=.comment", str(server))
+    match = re.search(r"clang version (\d+)\.", comment)
+    if not match:
+        raise BenchError(f"{server} was not compiled by clang; there is no other way yet")
+    return int(match[1])
+
+
+def _run(program: str, *options: object, into: IO[str] | None = None) -> None:
+    try:
+        done = subprocess.run([program, *map(str, options)], stdout=into, stderr=into, check=False)
+    except FileNotFoundError as error:
+        raise BenchError(
+            f"{error.filename} is missing: 'make profile' installs it, with COMPILER=1 llvm-profdata, too"
+        ) from error
+    if done.returncode:
+        raise BenchError(f"{program} failed" + (f", and {into.name} says why" if into else ""))
+
+
 def _output(*command: str) -> str:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout
@@ -430,26 +488,31 @@ def _say(text: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--preset", default="release", help="release's and package's are committed")
+    parser.add_argument("--compiler", action="store_true", help="train what clang compiles by")
     parser.add_argument("--seconds", type=int, default=15, help="of each load")
     options = parser.parse_args()
     _say(age())
     try:
-        trainer = Trainer(options.preset, options.seconds)
-        trainer.train()
+        trainer = (
+            CompilerTrainer(options.seconds)
+            if options.compiler
+            else Trainer(options.preset, options.seconds)
+        )
+        profile = trainer.train()
     except BenchError as error:
         print(f"profile: error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nprofile: stopped; nothing was changed", file=sys.stderr)
         return 130
-    profile = trainer.work / PROFILE
     size = profile.stat().st_size
     target = trainer.work
-    if options.preset in ("release", "package"):
+    if options.compiler or options.preset in ("release", "package"):
         target = COMMITTED
-        for name in (PROFILE, FACTS):
-            shutil.copy(trainer.work / name, target / name)
-    _say(f"{size / 1e6:.2f} MB, in {target.relative_to(ROOT)}")
+        for file in (profile, trainer.work / FACTS):
+            if file.is_file():
+                shutil.copy(file, target / file.name)
+    _say(f"{size / 1e6:.2f} MB, {profile.name} in {target.relative_to(ROOT)}")
     return 0
 
 
