@@ -54,14 +54,6 @@ def test_updates_do_not_wait_on_a_disk_that_keeps_up(run: Run, dirty: float) -> 
     assert r["looked"] <= 12 * r["evicted"]
 
 
-def test_batches_are_large_only_if_pages_are_short(run: Run) -> None:
-    """Reads wait behind the writes of a batch."""
-    easy = run(rate=20000, dirty=1, segment=128)
-    assert 32 * easy["batches"] < easy["batch_pages"] <= 64 * easy["batches"]
-    short = run(rate=20000, dirty=1, segment=128, write=5000, sync=10000, pool=16384)
-    assert short["batch_pages"] > 120 * short["batches"]
-
-
 def test_a_slow_disk_is_the_limit_not_the_flusher(run: Run) -> None:
     """Two batches of 64 pages in 15 ms are all this disk can do."""
     r = run(rate=20000, dirty=1, write=5000, sync=10000, pool=16384)

@@ -33,14 +33,10 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 class Lru_policy {
  public:
-  /** Pages of a batch at most, if pages are short. A batch costs a flush of the
-  redo log, a write to the doublewrite file and a flush of the data files,
-  whatever its size; its pages cannot be changed until they are written. */
+  /** Pages of a batch at most. A batch costs a flush of the redo log, a write
+  to the doublewrite file and a flush of the data files, whatever its size; its
+  pages cannot be changed until they are written. */
   static constexpr size_t BATCH_PAGES = 128;
-
-  /** Pages of a batch if none are short. The writes of a batch go out at once,
-  and reads wait behind them in the disk: half as many, half as long. */
-  static constexpr size_t EASY_BATCH_PAGES = 64;
 
   /** Fewer pages are only written if pages are short: see above. Also, if
   threads wait, so many writes have to be complete to make another walk worth
@@ -204,7 +200,7 @@ class Lru_policy {
     /* What is kept free holds no data. */
     m_target = std::min(target, std::max<size_t>(1, settings.pool / 8));
     m_low_water = (m_target + 1) / 2;
-    m_segment = settings.segment;
+    m_batch = std::min(BATCH_PAGES, settings.segment);
   }
 
   /** @return pages to be in the free list after a walk */
@@ -224,14 +220,6 @@ class Lru_policy {
     return state.in_flight > 0 || state.writer_busy;
   }
 
-  /** @return pages of a batch at most. The flusher gets up a little below the
-  low-water mark; far below it, the flusher does not keep up. */
-  size_t batch(const State &state) const {
-    const bool short_of_pages =
-        state.waiters > 0 || state.free < m_low_water - m_low_water / 4;
-    return std::min(short_of_pages ? BATCH_PAGES : EASY_BATCH_PAGES, m_segment);
-  }
-
   /** @return the next walk */
   Walk plan(const State &state) const {
     const auto ahead =
@@ -239,14 +227,14 @@ class Lru_policy {
     const auto evict = ahead + state.waiters;
     /* What is under way lies at the tail, and is passed by. Behind it lies what
     is to be evicted, and what is to be written meanwhile. */
-    const auto near = state.in_flight + evict + batch(state);
+    const auto near = state.in_flight + evict + m_batch;
     /* If that was in vain, look further, now and then. */
     const auto far =
         goes_far() ? near << std::min(m_in_vain, WHOLE_LIST_WALKS) : near;
     const bool old_part =
         state.old > 0 && m_in_vain < OLD_PART_WALKS && is_under_way(state);
     const auto most = old_part ? state.old : SIZE_MAX;
-    return {evict, state.writer_busy ? 0 : batch(state),
+    return {evict, state.writer_busy ? 0 : m_batch,
             std::max(near, std::min(far, most))};
   }
 
@@ -255,7 +243,7 @@ class Lru_policy {
   @param[in]  state  as it is after the walk */
   bool writes(const Walk &walk, const State &state) const {
     return walk.n_collected() >=
-           (is_served(state) ? std::min(MIN_BATCH_PAGES, m_segment) : 1);
+           (is_served(state) ? std::min(MIN_BATCH_PAGES, m_batch) : 1);
   }
 
   /** To be called after a walk, and what it has collected is given to the
@@ -332,8 +320,7 @@ class Lru_policy {
 
   size_t m_target{};
   size_t m_low_water{};
-  /** Pages that fit into a segment of the doublewrite file. */
-  size_t m_segment{BATCH_PAGES};
+  size_t m_batch{BATCH_PAGES};
   /** Far walks that found too little, less those that found enough near the
   tail, and waits after which nobody waited any more. */
   unsigned m_in_vain{};
