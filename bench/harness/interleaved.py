@@ -49,8 +49,8 @@ class Precision:
 def read_once(directory: Path) -> None:
     """Reads the files of tables, and leaves none of them in the page cache.
 
-    Below a rented disk there may be another cache: its first reads of a directory can take many
-    times as long as all later ones, and hit only the server that has that directory then.
+    The first reading of a directory took up to ten times as long as later ones on one machine,
+    and that hits only the server that has it then.
     """
     buffer = bytearray(1 << 20)
     for table in directory.rglob("*.ibd"):
