@@ -193,12 +193,15 @@ bench-test: $(VENV)/complete ## Run the tests of the benchmarks (on a server, if
 superbuild-test: $(VENV)/complete ## Run the tests of the superbuild and of the demonstration
 	@$(VENV)/bin/python -m pytest --quiet -p no:cacheprovider $(if $(JUNIT),--junitxml=$(JUNIT)) superbuild/tests
 
-.PHONY: deps release debug asan tsan stock stock-debug
+.PHONY: deps release unoptimised debug asan tsan stock stock-debug
 deps: ## Install the Debian packages that are missing
 	@superbuild/dependencies.sh
 
 release: ## Build what users run (build/release/obj)
 	@$(call build,release)
+
+unoptimised: ## Build release without its profile: what the patches alone bring
+	@$(call build,unoptimised)
 
 debug: ## Build what the tests run (build/debug/obj)
 	@$(call build,debug)
