@@ -200,7 +200,7 @@ deps: ## Install the Debian packages that are missing
 release: ## Build what users run (build/release/obj)
 	@$(call build,release)
 
-unoptimised: ## Build release without its profile: what the patches alone bring
+unoptimised: ## Build release without its profiles: what the patches alone bring
 	@$(call build,unoptimised)
 
 debug: ## Build what the tests run (build/debug/obj)
