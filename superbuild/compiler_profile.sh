@@ -40,5 +40,7 @@ if [ ! -f "$unpacked" ]; then
   }
   mv -- "$unpacked.partial" "$unpacked"
 fi
-# Code that has changed since, or was not run, is compiled as without.
-echo "-fprofile-use=$unpacked -Wno-profile-instr-out-of-date -Wno-profile-instr-unprofiled -Wno-backend-plugin"
+# Code that has changed since, or was not run, is compiled as without. A static function is known by
+# the name of its file alone, as it was counted: the folder differs between checkouts.
+echo "-fprofile-use=$unpacked -Xclang -mllvm -Xclang -static-func-full-module-prefix=false" \
+  "-Wno-profile-instr-out-of-date -Wno-profile-instr-unprofiled -Wno-backend-plugin"
