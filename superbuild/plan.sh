@@ -10,8 +10,8 @@ source upstream/pin
 
 # Megabytes: what a whole build takes, and what the goal takes beside it.
 case $preset in
-  release) whole=4000 minutes=50 ;;
-  package) whole=5000 minutes=50 ;;
+  release) whole=4000 minutes=19 ;;
+  package) whole=5000 minutes=40 ;;
   debug) whole=4000 minutes=23 ;;
   *) whole=6000 minutes=60 ;;
 esac
