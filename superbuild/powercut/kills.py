@@ -4,9 +4,9 @@
 """Kills servers under load, and looks at what they recover; see docs/design/power_cuts.md.
 
 A kill is a power cut in which everything that was written is kept. So the ledger and
-the checks are those of the power cuts (load.py). A server is killed some times in a
-row: it recovers, is checked, and its clients go on where they were. Some kills hit
-a server that is starting or shutting down.
+the checks are those of the power cuts (ledger.py, check.py). A server is killed some
+times in a row: it recovers, is checked, and its clients go on where they were. Some kills
+hit a server that is starting or shutting down.
 
     kills.py run     rounds into a table; goes on where it stopped
     kills.py table   what a table of rounds says, in Markdown
@@ -30,11 +30,15 @@ import threading
 import time
 from pathlib import Path
 
-import load
 import matrix
 import pymysql
-import rig
-from rig import BUILD, PowerServer, stress
+from check import Findings, check
+from homes import BUILD, Homes, not_a_socket
+from ledger import Promised
+from load import Load, Setting, is_gone
+from power_server import PowerServer, stress
+from recovery import check_pages, errors_of, start
+from rounds import good, processor_seconds
 
 SWITCHES = {
     "flusher": "--loose-innodb-lru-flusher",
@@ -76,9 +80,9 @@ class Kills:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._arguments = arguments
         self._folder = BUILD / arguments.run
-        self._rig = rig.Rig(self._folder, arguments.preset, 1)
-        self._setting = load.Setting()
-        self._base = self._rig.base(matrix.Entry("kills", [], self._setting))
+        self._homes = Homes(self._folder, arguments.preset)
+        self._setting = Setting()
+        self._base = self._homes.base(matrix.Entry("kills", [], self._setting))
         self._until = time.monotonic() + arguments.minutes * 60 if arguments.minutes else 0.0
         self._lock = threading.Lock()
         self._file = self._folder / "rounds.csv"
@@ -91,7 +95,7 @@ class Kills:
             self.results[row["result"]] += 1
 
     def close(self) -> None:
-        self._rig.close()
+        self._homes.close()
 
     def worker(self) -> None:
         """Series of the settings that have the fewest rounds, until all have enough."""
@@ -116,8 +120,8 @@ class Kills:
 
     def _run(self, entry: str, series: int) -> None:
         dice = random.Random(f"{self._arguments.seed} {entry} {series}")
-        home = self._rig.home()
-        folder = self._folder if self._arguments.disk else self._rig.memory
+        home = self._homes.home()
+        folder = self._folder if self._arguments.disk else self._homes.memory
         files = folder / f"files-{home.name}"
         kept = False
         try:
@@ -127,7 +131,7 @@ class Kills:
             )
             try:
                 server.start_within(1800)
-                begun = load.Promised()
+                begun = Promised()
                 for number in range(1, self._arguments.series + 1):
                     if self._over() or self.done[entry] >= self._arguments.rounds:
                         break
@@ -140,7 +144,7 @@ class Kills:
                         "kill": number,
                     }
                     self._add(row)
-                    if not rig.good(str(row["result"])):
+                    if not good(str(row["result"])):
                         kept = True
                         break
             finally:
@@ -152,12 +156,12 @@ class Kills:
             shutil.rmtree(home, ignore_errors=True)
 
     def _round(
-        self, server: PowerServer, dice: random.Random, begun: load.Promised, *, last: bool
-    ) -> tuple[dict[str, object], load.Promised]:
+        self, server: PowerServer, dice: random.Random, begun: Promised, *, last: bool
+    ) -> tuple[dict[str, object], Promised]:
         """A load, a kill, a recovery; what clients have then."""
         began = time.monotonic()
         marks: list[str] = []
-        running = load.Load(server.connect, marks.append, self._setting, str(dice.random()), begun)
+        running = Load(server.connect, marks.append, self._setting, str(dice.random()), begun)
         seconds = dice.uniform(0.3, 2 * self._arguments.seconds)
         when = dice.choices(list(WHEN), list(WHEN.values()))[0]
         pause = dice.random() * 1.5
@@ -170,7 +174,7 @@ class Kills:
             time.sleep(pause)
         server.end()
         running.join()
-        promised = load.Promised.read(marks, begun)
+        promised = Promised.read(marks, begun)
         row: dict[str, object] = {
             "when": when,
             "load_seconds": round(seconds, 1),
@@ -193,7 +197,7 @@ class Kills:
         for kind, _ in found.problems:
             if not kind.startswith("known"):
                 row["result"] = kind
-        return row, load.Promised(dict(found.numbers), found.tables, promised.purged_to)
+        return row, Promised(dict(found.numbers), found.tables, promised.purged_to)
 
     def _add(self, row: dict[str, object]) -> None:
         with self._lock:
@@ -219,7 +223,7 @@ class Kills:
         failure.mkdir(parents=True)
         for log in home.glob("mysqld*.log"):
             shutil.copy2(log, failure)
-        shutil.copytree(files, failure / "files", symlinks=True, ignore=rig.not_a_socket)
+        shutil.copytree(files, failure / "files", symlinks=True, ignore=not_a_socket)
 
 
 def begin_and_kill(server: PowerServer, after: float) -> None:
@@ -236,30 +240,30 @@ def begin_and_kill(server: PowerServer, after: float) -> None:
 
 
 def look(
-    server: PowerServer, promised: load.Promised, setting: load.Setting, *, last: bool
-) -> tuple[load.Findings, float]:
+    server: PowerServer, promised: Promised, setting: Setting, *, last: bool
+) -> tuple[Findings, float]:
     """Starts and checks; the last time stops, and checks the pages."""
-    found = load.Findings()
+    found = Findings()
     before = server.complaints()
     if server.log.exists():  # a log for each start
         server.log.rename(server.home / f"mysqld.{time.time_ns()}.log")
     try:
-        recovery = rig.start(server)
+        recovery = start(server)
     except stress.Failure:
-        found.add("no start", " / ".join(line[28:220] for line in rig.errors_of(server)[-3:]))
+        found.add("no start", " / ".join(line[28:220] for line in errors_of(server)[-3:]))
         return found, 0.0
     try:
         with server.connect(None) as connection:
-            found = load.check(connection, server.data, promised, setting)
+            found = check(connection, server.data, promised, setting)
     except pymysql.Error as error:
-        found.add("crash" if load.is_gone(error) else "refused", str(error))
+        found.add("crash" if is_gone(error) else "refused", str(error))
     if last:
         with contextlib.suppress(subprocess.TimeoutExpired):
             server.stop()
         if server.running:
             found.add("crash", "does not stop")
         elif not found.problems:
-            rig.check_pages(server, found, all_pages=True)
+            check_pages(server, found, all_pages=True)
     for line in [*before, *server.complaints()][:2]:
         found.add("crash", line[:300])
     return found, recovery
@@ -289,9 +293,9 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         kills.close()
     if rounds := kills.done.total() - before:
-        print(f"{rounds} kills, {rig.processor_seconds() / rounds:.2f} processor seconds each")
+        print(f"{rounds} kills, {processor_seconds() / rounds:.2f} processor seconds each")
     print(", ".join(f"{count} {result}" for result, count in sorted(kills.results.items())))
-    return 1 if any(not rig.good(result) for result in kills.results) else 0
+    return 1 if any(not good(result) for result in kills.results) else 0
 
 
 def table(arguments: argparse.Namespace) -> int:

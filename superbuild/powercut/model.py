@@ -27,99 +27,17 @@ content that it had meanwhile.
 from __future__ import annotations
 
 import os
-import random
 import re
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from oplog import DATASYNC, DIRECT, KEEP_SIZE, PUNCH_HOLE, ROOT, Kind, Log, Record
+from changes import Change, Inode, Naming, clip, clip_for, resize, set_name
+from oplog import DATASYNC, DIRECT, ROOT, Kind, Log, Record
+from picker import Picker
 
 MODES = ("posix", "journal", "ordered", "protected")
 SCRATCH = re.compile(r"/ibtmp\d+$|/#innodb_temp/")
-#: What is kept of what was not synced; see Picker.
-POLICIES = ("lost", "kept", "names", "data", "files", "torn", "last")
-
-
-@dataclass(slots=True)
-class Change:
-    """A write, truncation or fallocate of one file that a failure may undo."""
-
-    number: int
-    kind: int
-    start: int
-    end: int  #: of a truncation: start
-    where: int  #: of the data in the log, at start
-    done: int | None  #: number of the record that says it had ended
-    flags: int
-
-
-@dataclass(slots=True)
-class Naming:
-    """A change of names that a failure may undo."""
-
-    number: int
-    ino: int
-    entries: list[tuple[int, str, int | None]]  #: directory, name, inode it has now
-    removes_directory: bool = False
-
-
-@dataclass(slots=True)
-class Inode:
-    mode: int
-    target: str = ""
-    size: int = 0  #: that survives
-    pending: list[Change] = field(default_factory=list)
-    names: dict[str, int] = field(default_factory=dict)  #: that survive, of a directory
-    #: metadata of it has changed since the last sync of it
-    touched: bool = False
-
-    @property
-    def is_dir(self) -> bool:
-        return stat.S_ISDIR(self.mode)
-
-    @property
-    def is_file(self) -> bool:
-        return stat.S_ISREG(self.mode)
-
-
-def _clip(changes: list[Change], start: int, end: int | None) -> list[Change]:
-    """Without what lies between start and end (None: infinity)."""
-    kept = []
-    for change in changes:
-        if (
-            change.kind != Kind.WRITE
-            or change.end <= start
-            or (end is not None and change.start >= end)
-        ):
-            kept.append(change)
-            continue
-        if change.start < start:
-            kept.append(
-                Change(
-                    change.number,
-                    change.kind,
-                    change.start,
-                    start,
-                    change.where,
-                    change.done,
-                    change.flags,
-                )
-            )
-        if end is not None and change.end > end:
-            kept.append(
-                Change(
-                    change.number,
-                    change.kind,
-                    end,
-                    change.end,
-                    change.where + end - change.start,
-                    change.done,
-                    change.flags,
-                )
-            )
-    return kept
 
 
 class Contents:
@@ -143,20 +61,6 @@ class Contents:
             else:
                 size = resize(fd, change, size)
         return size
-
-
-def resize(fd: int, change: Change, size: int) -> int:
-    if change.kind == Kind.TRUNCATE:
-        os.ftruncate(fd, change.start)
-        return change.start
-    if change.flags & PUNCH_HOLE:
-        for start in range(change.start, min(change.end, size), 1 << 20):
-            os.pwrite(fd, bytes(min(1 << 20, min(change.end, size) - start)), start)
-        return size
-    if not change.flags & KEEP_SIZE and change.end > size:
-        os.ftruncate(fd, change.end)
-        return change.end
-    return size
 
 
 class Disk:
@@ -372,7 +276,7 @@ class Disk:
         if in_order and rest:
             # What an older write that may still be lost would write over is gone.
             for change in settled:
-                older = _clip(
+                older = clip(
                     [c for c in rest if c.number < change.number], change.start, change.end
                 )
                 rest = older + [c for c in rest if c.number >= change.number]
@@ -444,7 +348,9 @@ class Disk:
     def image(self, picker: Picker, target: Path) -> dict[str, int]:
         """Writes what a failure now leaves; returns counts of what was lost and kept."""
         counts = {"namings": len(self.namings), "namings_kept": 0}
-        kept_before = picker.prefix(self) if self.mode != "posix" else None
+        kept_before = (
+            picker.prefix(self.namings, self.inodes, self.at) if self.mode != "posix" else None
+        )
         names = {ino: dict(inode.names) for ino, inode in self.inodes.items() if inode.is_dir}
         for naming in self._kept_names(picker, kept_before):
             counts["namings_kept"] += 1
@@ -542,22 +448,6 @@ def forget_identities(image: Path) -> None:
             file.write_bytes(names)
 
 
-def clip_for(writes: list[Change], change: Change) -> list[Change]:
-    """Writes that came before a truncation or a hole that survives."""
-    if change.kind == Kind.TRUNCATE:
-        return _clip(writes, change.start, None)
-    if change.flags & PUNCH_HOLE:
-        return _clip(writes, change.start, change.end)
-    return writes
-
-
-def set_name(names: dict[str, int], name: str, ino: int | None) -> None:
-    if ino is None:
-        names.pop(name, None)
-    else:
-        names[name] = ino
-
-
 def copy(source: Path, target: Path) -> None:
     with source.open("rb") as read, target.open("wb") as written:
         size = os.fstat(read.fileno()).st_size
@@ -567,131 +457,3 @@ def copy(source: Path, target: Path) -> None:
             if n == 0:
                 break
             done += n
-
-
-class Picker:
-    """Chooses, by a seed, which part of what was not synced is kept.
-
-    lost    nothing
-    kept    everything
-    names   changes of names and sizes are kept, what was written is lost
-    data    the other way round
-    files   each file for itself: nothing, everything, or up to some write
-    torn    each sector for itself
-    last    everything, but the last writes of all are torn
-    """
-
-    def __init__(self, seed: str, policy: str, sector: int) -> None:
-        self._dice = random.Random(seed)
-        self.policy = policy
-        self.sector = sector
-        self._last: set[int] = set()
-        #: How often a sector of torn files has what was written last, or what survived.
-        self._newest, self._oldest = self._dice.choice([(0.45, 0.45), (0.8, 0.1), (0.1, 0.8)])
-
-    def prefix(self, disk: Disk) -> int:
-        """Number before which changes of names and sizes are kept."""
-        places = [n.number for n in disk.namings]
-        places += [
-            c.number
-            for inode in disk.inodes.values()
-            for c in inode.pending
-            if c.kind != Kind.WRITE
-        ]
-        self.look(disk)
-        if self.policy in ("kept", "names", "last"):
-            return disk.at + 1
-        if self.policy in ("lost", "data") or not places:
-            return 0
-        return self._dice.choice([*sorted(places), disk.at + 1])
-
-    def look(self, disk: Disk) -> None:
-        if self.policy == "last":
-            numbers = sorted(
-                c.number
-                for inode in disk.inodes.values()
-                for c in inode.pending
-                if c.kind == Kind.WRITE
-            )
-            self._last = set(numbers[-self._dice.randint(1, 4) :])
-
-    def keeps_name(self, _naming: Naming) -> bool:
-        if self.policy in ("files", "torn"):
-            return self._dice.random() < 0.5
-        return self.policy in ("kept", "names", "last")
-
-    def keeps_size(self, _ino: int, _change: Change) -> bool:
-        if self.policy in ("files", "torn"):
-            return self._dice.random() < 0.5
-        return self.policy != "lost"
-
-    def writes(
-        self, _ino: int, writes: list[Change], size: int, *, ordered: bool
-    ) -> tuple[list[tuple[Change, int, int]], int]:
-        """Pieces to write, in order, and the size of the file."""
-        policy = self.policy
-        whole = [(w, w.start, w.end) for w in writes]
-        if policy in ("lost", "names"):
-            return [], size
-        if policy in ("kept", "data"):
-            return whole, max(size, *(w.end for w in writes))
-        if policy == "files":
-            keep = self._dice.choice([0, len(writes), self._dice.randint(0, len(writes))])
-            return whole[:keep], max([size, *(w.end for w in writes[:keep])])
-        if policy == "last":
-            untorn = [w.number not in self._last for w in writes]
-        else:
-            untorn = [False] * len(writes)
-        return self._torn(writes, untorn, size, ordered=ordered)
-
-    def _torn(
-        self, writes: list[Change], untorn: list[bool], size: int, *, ordered: bool
-    ) -> tuple[list[tuple[Change, int, int]], int]:
-        sector = self.sector
-        dice = self._dice.random
-        count = len(writes)
-        # The size is that after one of the writes.
-        sizes = [size]
-        for write in writes:
-            sizes.append(max(sizes[-1], write.end))
-        roll = dice()
-        least = max((i + 1 for i, whole in enumerate(untorn) if whole), default=0)
-        if roll < self._newest:
-            after = count
-        elif roll < self._newest + self._oldest:
-            after = least
-        else:
-            after = self._dice.randint(least, count)
-        new_size = sizes[after]
-        #: For each sector the write up to which it is kept, -1 for none.
-        newest: dict[int, int] = {}
-        pieces: list[tuple[Change, int, int]] = []
-        for index, write in enumerate(writes):
-            begin = None
-            for number in range(write.start // sector, (write.end + sector - 1) // sector):
-                if untorn[index]:
-                    kept = True
-                else:
-                    limit = newest.get(number)
-                    if limit is None:
-                        roll = dice()
-                        if roll < self._newest:
-                            limit = count
-                        elif roll < self._newest + self._oldest:
-                            limit = -1
-                        else:
-                            limit = self._dice.randint(index, count)
-                        if ordered and size < (number + 1) * sector and write.start < new_size:
-                            # Data that came with its allocation.
-                            limit = max(limit, index, after - 1)
-                        newest[number] = limit
-                    kept = index <= limit
-                start = max(write.start, number * sector)
-                if kept and begin is None:
-                    begin = start
-                elif not kept and begin is not None:
-                    pieces.append((write, begin, start))
-                    begin = None
-            if begin is not None:
-                pieces.append((write, begin, write.end))
-        return pieces, new_size

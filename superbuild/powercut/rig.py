@@ -3,10 +3,10 @@
 # GPLv2, see LICENSE.
 """Cuts the power of servers and looks at what they recover; see docs/design/power_cuts.md.
 
-A server runs a load on a file system that records (recorder.cc). From the log of one
-recording many failures are made (model.py), each at another place of the log, and
-with another part of what was not synced. A server recovers from each; then its
-rows, tables, logs and files are compared with what clients had been told (load.py).
+A server runs a load (load.py) on a file system that records (recorder.cc). From the log
+of one recording many failures are made (model.py), each at another place of the log, and
+with another part of what was not synced (cuts.py). A server recovers from each (recovery.py);
+then its rows, tables, logs and files are compared with what clients had been told (check.py).
 
     rig.py run      rounds over a matrix, into a table; goes on where it stopped
     rig.py mutants  the same with syncs left out: each has to be found
@@ -20,324 +20,51 @@ import argparse
 import bisect
 import collections
 import concurrent.futures
-import contextlib
 import csv
-import fcntl
 import itertools
 import json
 import os
 import random
 import re
-import resource
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "stress"))
-
-import load
 import matrix
-import pymysql
-import server as stress
-from model import MODES, POLICIES, Disk, Picker
-from oplog import Kind, Log
+from cuts import WEIGHTS, Cut, choose
+from homes import BUILD, Homes
+from ledger import Promised
+from load import Load
+from model import MODES, Disk
+from oplog import Log
+from picker import POLICIES, Picker
+from power_server import PowerServer, stress
 from recording import Recording
-
-ROOT = stress.ROOT
-#: make test runs its servers as another user, which has a folder of its own.
-BUILD = Path(os.environ.get("POWERCUT_FOLDER") or ROOT / "build" / "powercut")
-
-#: What recordings, images and data directories may take in memory.
-MEMORY = 4 << 30
-
-#: More of what is likely to hurt.
-WEIGHTS = {"lost": 4, "kept": 1, "names": 2, "data": 2, "files": 4, "torn": 5, "last": 2}
-
-FILES = [
-    ("doublewrite", r"\.b?dblwr$"),
-    ("redo", r"/#innodb_redo/"),
-    ("undo", r"/undo_\d+$|\.ibu$"),
-    ("system", r"/ibdata\d+$"),
-    ("dictionary", r"/mysql\.ibd$"),
-    ("temporary", r"/#innodb_temp/|/ibtmp"),
-    ("table", r"\.ibd$"),
-    ("purge list", r"~purge~"),
-    ("binlog index", r"/binlog\.(index|~rec~)"),
-    ("binlog", r"/binlog\.\d+$|#purged_"),
-    ("keyring", r"^keyring"),
-]
-
-OPERATIONS = {
-    Kind.WRITE: "write",
-    Kind.SYNC: "sync",
-    Kind.SYNCED: "synced",
-    Kind.TRUNCATE: "resize",
-    Kind.FALLOCATE: "resize",
-    Kind.MKNOD: "create",
-    Kind.LINK: "link",
-    Kind.UNLINK: "unlink",
-    Kind.RENAME: "rename",
-    Kind.MARK: "acknowledge",
-}
+from recovery import recover
+from rounds import Table, blamed, good, processor_seconds, say
 
 
-COPYING = threading.Lock()
-
-
-class PowerServer(stress.Server):
-    """A server on data that it is given, which gets no longer than it should need."""
-
-    def __init__(self, preset: str, home: Path, files: Path, options: list[str]) -> None:
-        self.gave_up = False
-        self.is_stock = preset.startswith("stock")
-        self.objects = ROOT / "build" / preset / "obj"
-        super().__init__(preset, home, options)
-        self.data = files / "data"
-        self._command = [
-            f"--datadir={self.data}" if word.startswith("--datadir=") else word
-            for word in self._command
-        ]
-        if self.can_encrypt:
-            (home / "plugins" / "component_keyring_file.cnf").write_text(
-                json.dumps({"path": str(files / "keyring"), "read_only": False}), encoding="ascii"
-            )
-
-    def _provide(self, binary: Path) -> None:
-        """A link, or one to a copy: a user may link only to files of its own."""
-        with COPYING:
-            try:
-                os.link(binary, self.binary)
-            except OSError:
-                copy = self.home.parent / "mysqld"
-                if not copy.exists():
-                    shutil.copy2(binary, copy)
-                os.link(copy, self.binary)
-
-    def start_within(self, seconds: float) -> float:
-        self.gave_up = False
-        timer = threading.Timer(seconds, self._give_up)
-        timer.start()
-        try:
-            return self.start()
-        finally:
-            timer.cancel()
-
-    def _give_up(self) -> None:
-        self.gave_up = True
-        if self._process is not None:
-            self._process.kill()
-
-    def end(self) -> None:
-        if self.running:
-            self.kill()
-
-
-@dataclass
-class Cut:
-    """A failure, enough to make it again from its recording."""
-
-    entry: str
-    recording: str
-    mode: str
-    index: int
-    at: int
-    aim: str
-    policy: str
-    sector: int
-    seed: str
-
-
-COLUMNS = [
-    "entry",
-    "preset",
-    "recording",
-    "mode",
-    "index",
-    "at",
-    "of",
-    "aim",
-    "policy",
-    "sector",
-    "seed",
-    "promised",
-    "lost",
-    "files_touched",
-    "writes",
-    "bytes_pending",
-    "bytes_kept",
-    "namings",
-    "namings_kept",
-    "recovery_seconds",
-    "seconds",
-    "result",
-    "detail",
-]
-
-
-def classify(path: str) -> str:
-    for name, pattern in FILES:
-        if re.search(pattern, path):
-            return name
-    return "other"
-
-
-def aims(log: Log) -> dict[str, list[int]]:
-    """Places of the log by what is done there to which kind of file."""
-    seen: dict[int, tuple[int, str]] = {}
-    kinds: dict[int, str] = {}
-    directories: set[int] = set()
-
-    def kind_of(ino: int) -> str:
-        if ino in directories:
-            return "directory"
-        if ino not in kinds:
-            parts = []
-            at = ino
-            while at in seen:
-                at, name = seen[at]
-                parts.append(name)
-            kinds[ino] = classify("/".join(reversed(parts)))
-        return kinds[ino]
-
-    places: dict[str, list[int]] = collections.defaultdict(list)
-    for record in log.records:
-        if record.kind in (Kind.BASE, Kind.MKNOD):
-            seen[record.ino] = (record.a, log.name(record).split("\0")[0])
-            if record.b & 0o170000 == 0o040000:
-                directories.add(record.ino)
-            kinds.pop(record.ino, None)
-        elif record.kind == Kind.RENAME:
-            seen[record.ino] = (record.b, log.names(record)[1])
-            kinds.pop(record.ino, None)
-        operation = OPERATIONS.get(Kind(record.kind))
-        if operation == "acknowledge":
-            places[operation].append(record.number)
-        elif operation is not None:
-            kind = kind_of(record.ino)
-            if kind != "temporary":
-                places[f"{operation} {kind}"].append(record.number)
-    return dict(places)
-
-
-def choose(
-    log: Log, entry: matrix.Entry, recording: str, mode: str, seed: str, count: int, near: str = ""
-) -> list[Cut]:
-    """Cuts of a recording, in the order of their places; two of three near some aims."""
-    places = aims(log)
-    close = sorted(aim for aim in places if near and re.search(near, aim))
-    begin = next((r.number for r in log.records if r.kind != Kind.BASE), len(log.records))
-    end = len(log.records)
-    chosen = []
-    for index in range(count):
-        own = f"{seed} {entry.name} {recording} {mode} {index}"
-        dice = random.Random(own)
-        if close and dice.random() < 0.7:
-            aim = dice.choice(close)
-            at = dice.choice(places[aim]) + dice.choice((0, 1, 1, 2, dice.randint(2, 12)))
-        elif dice.random() < 0.3 or not places:
-            aim, at = "random", dice.randint(begin, end)
-        else:
-            aim = dice.choice(sorted(places))
-            # Before it, within it, and a little after.
-            at = dice.choice(places[aim]) + dice.choice((0, 1, 1, 2, dice.randint(2, 12)))
-        chosen.append(
-            Cut(
-                entry.name,
-                recording,
-                mode,
-                index,
-                min(at, end),
-                aim,
-                dice.choices(list(WEIGHTS), list(WEIGHTS.values()))[0],
-                dice.choice(entry.sectors),
-                own,
-            )
-        )
-    return sorted(chosen, key=lambda cut: cut.at)
-
-
-class Rig:
-    """Homes of servers, recordings, and the table of rounds."""
+class Rig(Homes):
+    """Recordings, and rounds that are made of them."""
 
     def __init__(
         self, run: Path, preset: str, workers: int, least: int = 0, minutes: float = 0
     ) -> None:
+        super().__init__(run, preset)
         self.least = least
         self._until = time.monotonic() + minutes * 60 if minutes else 0.0
-        self.run = run
-        self.preset = preset
         self.workers = workers
-        run.mkdir(parents=True, exist_ok=True)
-        memory = Path("/dev/shm")
-        if not memory.is_dir() or shutil.disk_usage(memory).free < MEMORY:
-            memory = run  # as in a container, which has little
-        self.memory = Path(tempfile.mkdtemp(prefix="powercut-", dir=memory))
-        self.homes = Path(tempfile.mkdtemp(prefix="homes-", dir=self.memory))
-        self._lock = threading.Lock()
-        self._count = 0
-
-    def close(self) -> None:
-        shutil.rmtree(self.memory, ignore_errors=True)
 
     @property
     def over(self) -> bool:
         """Is no other round to begin?"""
         return bool(self._until) and time.monotonic() > self._until
-
-    def home(self) -> Path:
-        """A folder for one server's programs, log and socket."""
-        with self._lock:
-            self._count += 1
-            home = self.homes / str(self._count)
-        home.mkdir()
-        return home
-
-    # A data directory to begin with
-
-    def base(self, entry: matrix.Entry) -> Path:
-        binary = ROOT / "build" / self.preset / "obj" / "runtime_output_directory" / "mysqld"
-        if not binary.is_file():
-            raise SystemExit(
-                f"power cuts: build/{self.preset} holds no server; 'make {self.preset}'"
-            )
-        key = f"{self.preset}-{'-'.join(sorted(entry.setting.tables.values())) or 'tables'}"
-        key += "-wide" if entry.setting.wide else ""
-        key = re.sub(r"[^A-Za-z0-9=-]+", "_", key) + f"-{int(binary.stat().st_mtime)}"
-        base = BUILD / "bases" / key
-        base.parent.mkdir(parents=True, exist_ok=True)
-        with (base.parent / "lock").open("w") as lock:  # several runs may want it
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not base.is_dir():
-                self._make_base(entry, base)
-        return base
-
-    def _make_base(self, entry: matrix.Entry, base: Path) -> None:
-        files = self.memory / "base"
-        files.mkdir()
-        home = self.home()
-        server = PowerServer(self.preset, home, files, [*matrix.COMMON])
-        with contextlib.closing(contextlib.ExitStack()) as stack:
-            stack.callback(shutil.rmtree, home, True)
-            stack.callback(shutil.rmtree, files, True)
-            stack.callback(server.end)
-            server.initialize()
-            server.start_within(1800)
-            with server.connect(None) as connection:
-                load.Load.prepare(connection, entry.setting)
-            if server.stop() != 0:
-                raise SystemExit("power cuts: a server with new tables does not stop")
-            partly = base.with_name(base.name + ".part")
-            shutil.rmtree(partly, ignore_errors=True)
-            shutil.copytree(files, partly, symlinks=True, ignore=not_a_socket)
-            partly.rename(base)
 
     # Recordings
 
@@ -368,9 +95,7 @@ class Rig:
                 )
                 try:
                     server.start_within(1800)
-                    running = load.Load(
-                        server.connect, recording.mark, entry.setting, f"{seed} {name}"
-                    )
+                    running = Load(server.connect, recording.mark, entry.setting, f"{seed} {name}")
                     running.run(seconds, self.least)
                     if running.errors:
                         raise stress.Failure(f"{name}: {running.errors[0]}\n{server.last_words()}")
@@ -488,7 +213,7 @@ class Rig:
         options: tuple[str, ...],
     ) -> dict[str, object]:
         began = time.monotonic()
-        promised = load.Promised.read(told)
+        promised = Promised.read(told)
         home = self.home()
         row: dict[str, object] = {"preset": self.preset, "of": of, **asdict(cut), **counts}
         try:
@@ -535,166 +260,6 @@ class Rig:
         (place / "needed").touch()
 
 
-def not_a_socket(folder: str, names: list[str]) -> list[str]:
-    return [n for n in names if not (Path(folder, n).is_file() or Path(folder, n).is_dir())]
-
-
-def recover(
-    server: PowerServer, promised: load.Promised, setting: load.Setting, *, all_pages: bool
-) -> tuple[load.Findings, float]:
-    """Starts, checks, writes, stops, and checks the pages."""
-    found = load.Findings()
-    recovery = 0.0
-    try:
-        try:
-            recovery = start(server)
-        except stress.Failure:
-            errors = errors_of(server)
-            kind = "no start"
-            if server.is_stock and trx_sys_is_torn(server, errors):
-                kind = "known: page of TRX_SYS"
-            elif server.is_stock and first_page_is_torn(server, errors):
-                kind = "known: first page"
-            elif server.is_stock and any("check if keyring is loaded" in error for error in errors):
-                kind = "known: keyring"
-            found.add(kind, " / ".join(line[28:220] for line in errors[:3]))
-            return found, recovery
-        try:
-            with server.connect(None) as connection:
-                found = load.check(connection, server.data, promised, setting)
-                with connection.cursor() as cursor:
-                    cursor.execute("CREATE TABLE pc.afterwards (id INT PRIMARY KEY, v INT)")
-                    cursor.execute("INSERT INTO pc.afterwards VALUES (1, 1)")
-                    cursor.execute("DROP TABLE pc.afterwards")
-        except pymysql.Error as error:
-            kind = "crash" if error.args and error.args[0] in (2006, 2013) else "refused"
-            if server.is_stock and "master key from keyring" in str(error):
-                kind = "known: keyring"
-            found.add(kind, f"{error}")
-        if server.running:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                server.stop()
-        if server.running:
-            found.add("crash", "does not stop")
-        elif not found.problems:
-            check_pages(server, found, all_pages=all_pages)
-        for line in server.complaints()[:2]:
-            found.add("crash", line[:300])
-    finally:
-        server.end()
-    return found, recovery
-
-
-def errors_of(server: PowerServer) -> list[str]:
-    if not server.log.exists():
-        return []
-    with server.log.open(errors="replace") as lines:
-        return [line.rstrip() for line in lines if "[ERROR]" in line or "Assertion" in line]
-
-
-def trx_sys_is_torn(server: PowerServer, errors: list[str]) -> bool:
-    """Stock reads that page before it looks into the doublewrite files, see the note."""
-    return any("space=0, page number=5]" in error for error in errors) and has_copy(server, 0, 5)
-
-
-def first_page_is_torn(server: PowerServer, errors: list[str]) -> bool:
-    """Upstream looks for its copy if another page of the file says whose it is, see the note."""
-    spaces = re.findall(r"Tablespace '(\d+)' mentioned in the redo log is corr", "\n".join(errors))
-    return any(has_copy(server, int(space), 0) for space in spaces)
-
-
-def has_copy(server: PowerServer, space: int, page_number: int) -> bool:
-    """Have the doublewrite files a whole copy of a page?"""
-    for file in server.data.glob("#ib_*.dblwr"):
-        with file.open("rb") as opened:
-            while page := opened.read(16384):
-                where = int.from_bytes(page[34:38]), int.from_bytes(page[4:8])
-                if where == (space, page_number) and page[20:24] == page[-4:]:
-                    return True
-    return False
-
-
-def start(server: PowerServer) -> float:
-    """A debug server that finds a page corrupt can hang; a busy machine takes its time."""
-    busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-    try:
-        return server.start_within(90 * busy)
-    except stress.Failure:
-        if not server.gave_up or errors_of(server):
-            raise
-        return server.start_within(1800)
-
-
-def check_pages(server: PowerServer, found: load.Findings, *, all_pages: bool) -> None:
-    """Those of tables, and of the large tablespaces of the server if all_pages."""
-    innochecksum = server.objects / "runtime_output_directory" / "innochecksum"
-    files = [*server.data.glob("pc/*.ibd"), *server.data.glob("pcddl/*.ibd")]
-    if all_pages:
-        files += [
-            *server.data.glob("undo_*"),
-            *server.data.glob("*.ib[du]"),
-            server.data / "ibdata1",
-        ]
-    for file in files:
-        if file.stat().st_size == 0 or encrypted(file):
-            continue
-        done = subprocess.run([innochecksum, file], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            found.add("pages", f"innochecksum {file.name}: {(done.stderr or done.stdout)[:200]}")
-
-
-def encrypted(file: Path) -> bool:
-    """Is the tablespace? innochecksum has no keys."""
-    with file.open("rb") as opened:
-        opened.seek(54)
-        return bool(int.from_bytes(opened.read(4), "big") & (1 << 13))
-
-
-class Table:
-    """The rounds so far."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self.done: set[tuple[str, str, str, int]] = set()
-        self.results: collections.Counter[str] = collections.Counter()
-        if file.exists():
-            with file.open(newline="") as opened:
-                for row in csv.DictReader(opened):
-                    self.done.add(self.key(row))
-                    self.results[row["result"]] += 1
-        else:
-            with file.open("w", newline="") as opened:
-                csv.writer(opened, lineterminator="\n").writerow(COLUMNS)
-
-    @staticmethod
-    def key(row: dict[str, object]) -> tuple[str, str, str, int]:
-        return str(row["entry"]), str(row["recording"]), str(row["mode"]), int(str(row["index"]))
-
-    def add(self, row: dict[str, object]) -> None:
-        with self._file.open("a", newline="") as opened:
-            csv.DictWriter(opened, COLUMNS, lineterminator="\n").writerow(row)
-        self.done.add(self.key(row))
-        self.results[str(row["result"])] += 1
-
-
-def good(result: str) -> bool:
-    return result == "ok" or result.startswith(("allowed", "known"))
-
-
-def blamed(result: str) -> bool:
-    """Is a mutant found? Also by what is allowed."""
-    return result != "ok" and not result.startswith("known")
-
-
-def say(row: dict[str, object]) -> None:
-    print(
-        f"{row['entry']}/{row['recording']} {row['mode']} {row['index']}: at {row['at']} of "
-        f"{row['of']} ({row['aim']}), {row['policy']}: {row['result']}"
-        + (f": {row['detail']}" if row["detail"] else ""),
-        flush=True,
-    )
-
-
 def run(arguments: argparse.Namespace) -> int:
     names = arguments.matrix.split(",") if arguments.matrix else matrix.DEFAULT
     entries = [entry for entry in matrix.ENTRIES if entry.name in names]
@@ -721,14 +286,6 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{rounds} rounds, {processor_seconds() / rounds:.2f} processor seconds each")
     print(", ".join(f"{count} {result}" for result, count in sorted(table.results.items())))
     return 1 if any(not good(result) for result in table.results) else 0
-
-
-def processor_seconds() -> float:
-    """Of this program and all servers that have ended."""
-    own, children = (
-        resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 
 def one_recording(

@@ -9,7 +9,7 @@ import sys
 import uuid
 from pathlib import Path
 
-from rig import BUILD
+from homes import BUILD
 
 HERE = Path(__file__).resolve().parents[1]
 PRESET = os.environ.get("PRESET", "debug")

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from model import MODES, POLICIES, Disk, Picker
+from model import MODES, Disk
 from oplog import Kind, Log
+from picker import POLICIES, Picker
 from recording import Recording
 
 PAGE = 4096

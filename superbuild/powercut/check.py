@@ -1,0 +1,323 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""Is what a server has recovered what its clients had been told? Rows, tables, logs and files."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pymysql
+from ledger import (
+    CLIENTS,
+    PAD,
+    TABLES,
+    WIDE,
+    WIDE_ROWS,
+    Promised,
+    State,
+    Tables,
+    after,
+    definition,
+    wide_rows,
+)
+from load import CREATE_UNDO, Setting
+
+STEPS_AHEAD = 1  #: what a client may have had committed beyond what it was told
+
+
+@dataclass
+class Findings:
+    """What was found; problems as pairs of kind and text."""
+
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    lost: int = 0  #: acknowledged transactions and statements that are not there
+    kept: int = 0
+    numbers: dict[int, int] = field(default_factory=dict)  #: the last of each client
+    tables: int = 0
+
+    def add(self, kind: str, text: str) -> None:
+        self.problems.append((kind, text))
+
+
+def check(
+    connection: pymysql.Connection, data: Path, promised: Promised, setting: Setting
+) -> Findings:
+    """All that can be asked with SQL, and the files on disk."""
+    found = Findings()
+    with connection.cursor() as cursor:
+        found.numbers = numbers = _check_rows(cursor, promised, found)
+        if setting.wide:
+            _check_wide(cursor, numbers, promised, found)
+        if setting.ddl:
+            found.tables = _check_tables(cursor, promised, setting, found)
+        _check_binlog(cursor, numbers, found.tables, promised, found)
+        _check_files(cursor, data, found)
+    return found
+
+
+def _check_rows(
+    cursor: pymysql.cursors.Cursor, promised: Promised, found: Findings
+) -> dict[int, int]:
+    cursor.execute("CHECK TABLE pc.ledger, " + ", ".join(f"pc.{t}" for t in TABLES))
+    for table, _, kind, text in cursor.fetchall():
+        if (kind, text) != ("status", "OK"):
+            found.add("corrupt", f"CHECK TABLE {table}: {kind} {text}")
+    cursor.execute("SELECT c, n FROM pc.ledger")
+    numbers: dict[int, int] = dict(cursor.fetchall())
+    rows: dict[int, State] = {client: {} for client in range(1, CLIENTS + 1)}
+    for table in TABLES:
+        pad = PAD.format(v="v", id="id")
+        cursor.execute(
+            f"SELECT id, c, v, s = v * 7919 % 1000 AND pad = {pad} AND c = id DIV 1000 FROM pc.{table} "
+            "FORCE INDEX (PRIMARY)"
+        )
+        for key, client, value, good in cursor.fetchall():
+            if not good:
+                found.add("half", f"row {key} of {table} is not what any transaction wrote")
+            rows.setdefault(client, {})[table, key] = value
+        cursor.execute(f"SELECT id, s FROM pc.{table} FORCE INDEX (s) WHERE s >= 0")
+        by_index = {(table, key): s for key, s in cursor.fetchall()}
+        by_key = {
+            key: value * 7919 % 1000
+            for state in rows.values()
+            for key, value in state.items()
+            if key[0] == table
+        }
+        if by_index != by_key:
+            found.add("corrupt", f"index s of {table} differs from its rows")
+    for client in range(1, CLIENTS + 1):
+        number = _check_number(client, numbers, promised, found)
+        if number is None:
+            continue
+        want = after(client, number)
+        if rows[client] != want:
+            differing = sorted(
+                key
+                for key in rows[client].keys() | want.keys()
+                if rows[client].get(key) != want.get(key)
+            )
+            key = differing[0]
+            found.add(
+                "half",
+                f"client {client} after {number}: {len(differing)} rows differ, {key} has "
+                f"{rows[client].get(key)} and not {want.get(key)}",
+            )
+    return numbers
+
+
+def _check_number(
+    client: int, numbers: dict[int, int], promised: Promised, found: Findings
+) -> int | None:
+    """The last transaction of a client, and whether it may be that one."""
+    told = promised.rows.get(client, 0)
+    number = numbers.get(client)
+    if number is None:
+        found.add("half", f"client {client} is not in the ledger")
+        return None
+    found.kept += number
+    if number < told:
+        found.lost += told - number
+        found.add("lost", f"client {client}: acknowledged {told}, there {number}")
+    if number > told + STEPS_AHEAD:
+        found.add("half", f"client {client}: never sent {number}, only {told + 1}")
+    return number
+
+
+def _check_wide(
+    cursor: pymysql.cursors.Cursor, numbers: dict[int, int], promised: Promised, found: Findings
+) -> None:
+    cursor.execute("CHECK TABLE pc.wide")
+    for table, _, kind, text in cursor.fetchall():
+        if (kind, text) != ("status", "OK"):
+            found.add("corrupt", f"CHECK TABLE {table}: {kind} {text}")
+    last = _check_number(WIDE, numbers, promised, found)
+    if last is None:
+        return
+    want = {row: number for number in range(1, last + 1) for row in wide_rows(number)}
+    cursor.execute(f"SELECT id, v, pad = {PAD.format(v='v', id='id')} FROM pc.wide")
+    there = cursor.fetchall()
+    wrong = [key for key, v, good in there if not good or v != want.get(key, 0)]
+    if wrong or len(there) != WIDE_ROWS:
+        found.add(
+            "half",
+            f"client {WIDE} after {last}: {len(there)} rows, {len(wrong)} wrong: {wrong[:3]}",
+        )
+
+
+def _check_tables(
+    cursor: pymysql.cursors.Cursor, promised: Promised, setting: Setting, found: Findings
+) -> int:
+    cursor.execute(
+        "SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS "
+        "WHERE TABLE_SCHEMA = 'pcddl' ORDER BY TABLE_NAME, ORDINAL_POSITION"
+    )
+    there: dict[str, list[str]] = {}
+    for name, column in cursor.fetchall():
+        there.setdefault(name, []).append(column)
+    indexes: dict[str, set[str]] = {}
+    cursor.execute(
+        "SELECT TABLE_NAME, INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = 'pcddl'"
+    )
+    for name, index in cursor.fetchall():
+        indexes.setdefault(name, set()).add(index)
+    counts: dict[str, int] = {}
+    for name in there:
+        cursor.execute(f"CHECK TABLE pcddl.{name}")
+        for _, _, kind, text in cursor.fetchall():
+            if (kind, text) != ("status", "OK"):
+                found.add("corrupt", f"CHECK TABLE pcddl.{name}: {kind} {text}")
+        cursor.execute(f"SELECT COUNT(*), COALESCE(SUM(v = id % 7), 0) FROM pcddl.{name}")
+        count, good = cursor.fetchall()[0]
+        if count != good:
+            found.add("half", f"pcddl.{name}: {count - good} wrong rows")
+        counts[name] = count
+    # Which statement was the last? Several may leave the same tables.
+    tables: Tables = {}
+    matching = [0] if _same(tables, there, indexes, counts) else []
+    for number in range(1, promised.tables + 1 + STEPS_AHEAD):
+        definition(tables, number, encryption=setting.encryption)
+        if number > promised.tables - 60 and _same(tables, there, indexes, counts):
+            matching.append(number)
+    if not matching:
+        found.add("half", f"tables are not those after any statement up to {promised.tables + 1}")
+        return -1
+    number = matching[-1]
+    if number < promised.tables:
+        found.lost += promised.tables - number
+        found.add("lost", f"tables: acknowledged {promised.tables}, there {number}")
+    found.kept += number
+    return number
+
+
+def _same(
+    tables: Tables,
+    there: dict[str, list[str]],
+    indexes: dict[str, set[str]],
+    counts: dict[str, int],
+) -> bool:
+    if tables.keys() != there.keys():
+        return False
+    return all(
+        table.columns == there[name]
+        and set(table.indexes) == indexes.get(name, set())
+        and table.rows == counts[name]
+        for name, table in tables.items()
+    )
+
+
+SEQUENCE = re.compile(r"/\* ([RD]) (\d+)(?: (\d+))? \*/")
+GTID = re.compile(r"GTID_NEXT= '([0-9a-f-]+):(\d+)'")
+
+
+def _check_binlog(
+    cursor: pymysql.cursors.Cursor,
+    numbers: dict[int, int],
+    tables: int,
+    promised: Promised,
+    found: Findings,
+) -> None:
+    cursor.execute("SHOW BINARY LOGS")
+    logs = [row[0] for row in cursor.fetchall()]
+    if promised.purged_to and (not logs or logs[0] < promised.purged_to):
+        found.add("purge", f"purged to {promised.purged_to}, but {logs[:1]} is there")
+    seen: dict[str, list[int]] = {}
+    headless: set[str] = set()
+    gtids: list[tuple[str, int]] = []
+    for log in logs:
+        try:
+            cursor.execute(f"SHOW BINLOG EVENTS IN '{log}'")
+        except pymysql.Error as error:
+            found.add("binlog", f"{log}: {error}")
+            continue
+        events = cursor.fetchall()
+        if all(row[2] != "Previous_gtids" for row in events):
+            headless.add(log)
+        for row in events:
+            info = row[5]
+            gtid = GTID.search(info)
+            if gtid:
+                gtids.append((gtid.group(1), int(gtid.group(2))))
+                continue
+            mark = SEQUENCE.search(info)
+            if mark:
+                kind, first, second = mark.groups()
+                key = "D" if kind == "D" else f"R {first}"
+                number = int(first if kind == "D" else second)
+                # A statement is there as a comment of its rows, too.
+                if seen.get(key, [None])[-1] != number:
+                    seen.setdefault(key, []).append(number)
+    last = {f"R {client}": number for client, number in numbers.items()}
+    for key, there in seen.items():
+        # The server writes DROP TABLE in words of its own, without the comment.
+        gapless = sorted(there) if key == "D" else range(there[0], there[0] + len(there))
+        if there != list(gapless):
+            found.add("binlog", f"transactions of {key} are not in order without gaps: {there}")
+        if key != "D" and there[-1] != last.get(key):
+            found.add("binlog", f"{key}: the log ends with {there[-1]}, the engine {last.get(key)}")
+    if tables >= 0 and "D" in seen and seen["D"][-1] > tables + 1:
+        found.add("binlog", f"tables: the log ends with {seen['D'][-1]}, the engine {tables}")
+    cursor.execute(
+        "SELECT @@GLOBAL.gtid_mode, @@GLOBAL.gtid_executed, @@GLOBAL.gtid_purged, @@version"
+    )
+    mode, executed, purged, version = cursor.fetchall()[0]
+    if mode != "ON":
+        return
+    executed, purged = executed.replace("\n", ""), purged.replace("\n", "")
+    ranges = re.fullmatch(r"[0-9a-f-]+:1(?:-(\d+))?", executed)
+    if ranges is None:
+        found.add("gtid", f"gtid_executed has gaps: {executed}")
+        return
+    end = int(ranges.group(1) or 1)
+    start = int(re.split("[:-]", purged)[-1]) if purged else 0
+    want = list(range(start + 1, end + 1))
+    if [number for _, number in gtids] != want:
+        there_ = [number for _, number in gtids]
+        # The log that was the newest when the power failed.
+        newest = logs[-2] if len(logs) > 1 else ""
+        stock = "sluice" not in version
+        found.add(
+            "known: gtid_purged" if stock and newest in headless and start == end else "gtid",
+            f"executed to {end}, purged to {start}, but the logs have "
+            f"{there_[:1]}..{there_[-1:]}, {len(there_)} of {len(want)}",
+        )
+
+
+def _check_files(cursor: pymysql.cursors.Cursor, data: Path, found: Findings) -> None:
+    # A purge goes on in the background.
+    limit = time.monotonic() + 30
+    while True:
+        cursor.execute("SHOW GLOBAL STATUS LIKE 'Binlog_purge_files_pending'")
+        rows = cursor.fetchall()
+        if not rows or int(rows[0][1]) == 0 or time.monotonic() > limit:
+            break
+        time.sleep(0.05)
+    cursor.execute("SHOW BINARY LOGS")
+    listed = {row[0] for row in cursor.fetchall()}
+    there = {
+        file.name
+        for file in data.iterdir()
+        if re.fullmatch(r"binlog\.\d+|#purged_.*|binlog\.~.*|.*\.~rec~", file.name)
+    }
+    if listed - there:
+        found.add("files", f"in the index, not on disk: {sorted(listed - there)[:3]}")
+    if there - listed:
+        found.add("stray", f"on disk, not in the index: {sorted(there - listed)[:3]}")
+    cursor.execute("SELECT FILE_NAME FROM information_schema.FILES WHERE FILE_NAME IS NOT NULL")
+    known = {Path(row[0]).name for row in cursor.fetchall() if row[0]}
+    for file in [*data.glob("pc/*"), *data.glob("pcddl/*"), *data.glob("*.ib[ud]")]:
+        if file.name not in known:
+            size = file.stat().st_size
+            kind, more = "stray", ""
+            if file.name == "pc_undo.ibu":
+                kind = "known: undo file"
+                try:
+                    cursor.execute(CREATE_UNDO)
+                except pymysql.Error as error:
+                    more = f"; to create it again fails: {error}"
+                    file.unlink()
+            found.add(
+                kind, f"{file.relative_to(data)} of {size} bytes belongs to no tablespace{more}"
+            )

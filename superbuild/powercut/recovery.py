@@ -1,0 +1,131 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""One recovery: a server starts, is checked, writes, stops, and its pages are checked.
+
+Defects of stock's that are known are told from others; see docs/design/power_cuts.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pymysql
+from check import Findings, check
+from ledger import Promised
+from load import Setting
+from power_server import PowerServer, stress
+
+
+def recover(
+    server: PowerServer, promised: Promised, setting: Setting, *, all_pages: bool
+) -> tuple[Findings, float]:
+    """Starts, checks, writes, stops, and checks the pages."""
+    found = Findings()
+    recovery = 0.0
+    try:
+        try:
+            recovery = start(server)
+        except stress.Failure:
+            errors = errors_of(server)
+            kind = "no start"
+            if server.is_stock and trx_sys_is_torn(server, errors):
+                kind = "known: page of TRX_SYS"
+            elif server.is_stock and first_page_is_torn(server, errors):
+                kind = "known: first page"
+            elif server.is_stock and any("check if keyring is loaded" in error for error in errors):
+                kind = "known: keyring"
+            found.add(kind, " / ".join(line[28:220] for line in errors[:3]))
+            return found, recovery
+        try:
+            with server.connect(None) as connection:
+                found = check(connection, server.data, promised, setting)
+                with connection.cursor() as cursor:
+                    cursor.execute("CREATE TABLE pc.afterwards (id INT PRIMARY KEY, v INT)")
+                    cursor.execute("INSERT INTO pc.afterwards VALUES (1, 1)")
+                    cursor.execute("DROP TABLE pc.afterwards")
+        except pymysql.Error as error:
+            kind = "crash" if error.args and error.args[0] in (2006, 2013) else "refused"
+            if server.is_stock and "master key from keyring" in str(error):
+                kind = "known: keyring"
+            found.add(kind, f"{error}")
+        if server.running:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                server.stop()
+        if server.running:
+            found.add("crash", "does not stop")
+        elif not found.problems:
+            check_pages(server, found, all_pages=all_pages)
+        for line in server.complaints()[:2]:
+            found.add("crash", line[:300])
+    finally:
+        server.end()
+    return found, recovery
+
+
+def errors_of(server: PowerServer) -> list[str]:
+    if not server.log.exists():
+        return []
+    with server.log.open(errors="replace") as lines:
+        return [line.rstrip() for line in lines if "[ERROR]" in line or "Assertion" in line]
+
+
+def trx_sys_is_torn(server: PowerServer, errors: list[str]) -> bool:
+    """Stock reads that page before it looks into the doublewrite files, see the note."""
+    return any("space=0, page number=5]" in error for error in errors) and has_copy(server, 0, 5)
+
+
+def first_page_is_torn(server: PowerServer, errors: list[str]) -> bool:
+    """Upstream looks for its copy if another page of the file says whose it is, see the note."""
+    spaces = re.findall(r"Tablespace '(\d+)' mentioned in the redo log is corr", "\n".join(errors))
+    return any(has_copy(server, int(space), 0) for space in spaces)
+
+
+def has_copy(server: PowerServer, space: int, page_number: int) -> bool:
+    """Have the doublewrite files a whole copy of a page?"""
+    for file in server.data.glob("#ib_*.dblwr"):
+        with file.open("rb") as opened:
+            while page := opened.read(16384):
+                where = int.from_bytes(page[34:38]), int.from_bytes(page[4:8])
+                if where == (space, page_number) and page[20:24] == page[-4:]:
+                    return True
+    return False
+
+
+def start(server: PowerServer) -> float:
+    """A debug server that finds a page corrupt can hang; a busy machine takes its time."""
+    busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    try:
+        return server.start_within(90 * busy)
+    except stress.Failure:
+        if not server.gave_up or errors_of(server):
+            raise
+        return server.start_within(1800)
+
+
+def check_pages(server: PowerServer, found: Findings, *, all_pages: bool) -> None:
+    """Those of tables, and of the large tablespaces of the server if all_pages."""
+    innochecksum = server.objects / "runtime_output_directory" / "innochecksum"
+    files = [*server.data.glob("pc/*.ibd"), *server.data.glob("pcddl/*.ibd")]
+    if all_pages:
+        files += [
+            *server.data.glob("undo_*"),
+            *server.data.glob("*.ib[du]"),
+            server.data / "ibdata1",
+        ]
+    for file in files:
+        if file.stat().st_size == 0 or encrypted(file):
+            continue
+        done = subprocess.run([innochecksum, file], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            found.add("pages", f"innochecksum {file.name}: {(done.stderr or done.stdout)[:200]}")
+
+
+def encrypted(file: Path) -> bool:
+    """Is the tablespace? innochecksum has no keys."""
+    with file.open("rb") as opened:
+        opened.seek(54)
+        return bool(int.from_bytes(opened.read(4), "big") & (1 << 13))
