@@ -1,6 +1,6 @@
 -- Copyright (c) 2026, Sluice contributors.
 -- GPLv2, see LICENSE.
--- The loads of lru_lab.cc for a server. Point selects of rows of sbtest1; beside them,
+-- The loads of lru_lab for a server. Point selects of rows of sbtest1; beside them,
 -- if scan_chunk is set, the rows of sbtest2 one chunk after the other, all clients together;
 -- if insert_every is set, new rows of sbtest3.
 
@@ -33,7 +33,7 @@ local function row_of()
   end
   row = math.min(row, n - 1)
   if opt.scatter == 1 then
-    -- As lru_lab.cc, in two steps, as a number has 53 bits.
+    -- As lru_lab_loads.cc, in two steps, as a number has 53 bits.
     local high, low = 2654435761 % n, 65536
     local a = math.floor(row / low)
     local b = row % low

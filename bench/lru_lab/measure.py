@@ -108,11 +108,12 @@ def write(target: Path | None, rows: list[dict[str, Any]]) -> None:
 
 
 def build_lab(target: Path) -> None:
-    source = _HERE / "lru_lab.cc"
-    if target.exists() and target.stat().st_mtime > source.stat().st_mtime:
+    newest = max(file.stat().st_mtime for file in _HERE.glob("lru_lab*.[ch]*"))
+    if target.exists() and target.stat().st_mtime > newest:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    command = ["c++", "-O2", "-std=c++20", "-o", str(target), str(source), "-lz"]
+    sources = map(str, _HERE.glob("lru_lab*.cc"))
+    command = ["c++", "-O2", "-std=c++20", "-o", str(target), *sources, "-lz"]
     subprocess.run(command, check=True)
 
 

@@ -76,7 +76,8 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         lab = Path(folder) / "lru_lab"
-        command = ["c++", "-O2", "-std=c++20", "-o", str(lab), str(_HERE / "lru_lab.cc"), "-lz"]
+        sources = map(str, _HERE.glob("lru_lab*.cc"))
+        command = ["c++", "-O2", "-std=c++20", "-o", str(lab), *sources, "-lz"]
         subprocess.run(command, check=True)
 
         def simulate(case: tuple[str, str, str]) -> dict[str, Any]:

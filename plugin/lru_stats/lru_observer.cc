@@ -47,6 +47,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "my_systime.h"
 #include "my_thread.h"
 #include "mysql/psi/mysql_thread.h"
+#include "plugin/lru_stats/lru_pace.h"
 #include "plugin/lru_stats/lru_simulator.h"
 #include "plugin/lru_stats/lru_stats.h"
 #include "plugin/lru_stats/lru_whatif.h"
@@ -93,13 +94,6 @@ constexpr double MOST_EXCESS = 200;
 /** Pages that are to be sampled if events are lost: each loss costs all that
 was counted. */
 constexpr double LEAST_PAGES_OF_LOSSES = 50;
-
-/** More pages are sampled again when less than this share of the budget was
-used for a time. If that was too much and pages are given up again soon, the
-next time is twice as long. */
-constexpr double LITTLE_OF_BUDGET = 0.125;
-constexpr std::chrono::seconds FIRST_QUIET{600};
-constexpr std::chrono::seconds LONGEST_QUIET{86400};
 
 /** Evidence is worth half as much after this time, and so on. */
 constexpr std::chrono::seconds HALF_LIFE{6 * 3600};
@@ -287,33 +281,6 @@ bool sample_more() {
   threshold = to;
   return true;
 }
-
-/** Decides when more pages are to be sampled again. */
-class Pace {
- public:
-  /** To be called every second.
-  @param[in]  used  share of the budget
-  @param[in]  less  true if pages were given up, or events lost
-  @return true if it is time to try with more pages */
-  bool may_have_more(double used, bool less) {
-    const auto now = Clock::now();
-    if (less) {
-      m_quiet = now - m_raised < m_quiet ? std::min(2 * m_quiet, LONGEST_QUIET)
-                                         : FIRST_QUIET;
-    }
-    bool wait = used > LITTLE_OF_BUDGET || now - m_since < m_quiet;
-    DBUG_EXECUTE_IF("lru_observer_raises", wait = false;);
-    if (less || used > LITTLE_OF_BUDGET) m_since = now;
-    if (less || wait) return false;
-    m_since = m_raised = now;
-    return true;
-  }
-
- private:
-  Clock::time_point m_since{Clock::now()};
-  Clock::time_point m_raised{};
-  std::chrono::seconds m_quiet{FIRST_QUIET};
-};
 
 void observe() {
   std::vector<innodb_lru_event_t> events(BATCH);

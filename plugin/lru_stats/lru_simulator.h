@@ -36,7 +36,15 @@ this program; if not, write to the Free Software Foundation, Inc.,
    which pages are sampled on what side of it a list ends up.
  - All instances of the pool are simulated as one list.
  - InnoDB compares 31 bits of freed_page_clock with 32, which errs after 2^31
-   evictions. The simulation does not repeat that. */
+   evictions. The simulation does not repeat that.
+
+ | file                      | what it has                                  |
+ | ------------------------- | -------------------------------------------- |
+ | lru_simulator.cc          | events; other pools, fewer pages             |
+ | lru_simulator_list.cc     | what InnoDB does with its list               |
+ | lru_simulator_pages.cc    | the pages, found by hash, and their memory   |
+ | lru_simulator_estimate.cc | what was counted, and how well that is known |
+*/
 
 #ifndef LRU_SIMULATOR_H
 #define LRU_SIMULATOR_H
@@ -306,6 +314,7 @@ class Lru_simulator {
   size_t slot_of(uint32_t hash) const;
   uint32_t find(uint64_t page, uint32_t hash) const;
   void insert_slot(uint32_t hash, uint32_t row);
+  static uint64_t next_threshold(uint64_t threshold);
   uint32_t find_or_add(uint64_t page, uint32_t hash);
   void free_if_unused(uint32_t row);
   void free_row(uint32_t row);

@@ -33,10 +33,10 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("lab")
     flags = ["-O2", "-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{places.ROOT}"]
     sources = {
-        "lab": [places.BENCH / "lru_lab" / "lru_lab.cc"],
+        "lab": [*(places.BENCH / "lru_lab").glob("lru_lab*.cc")],
         "simulate": [
             Path(__file__).with_name("lru_simulate.cc"),
-            places.ROOT / "plugin" / "lru_stats" / "lru_simulator.cc",
+            *(places.ROOT / "plugin" / "lru_stats").glob("lru_simulator*.cc"),
         ],
     }
     result = {name: folder / name for name in sources}
