@@ -98,3 +98,11 @@ def test_a_damaged_profile(profile):
     assert "profile: compiled without a profile: it is damaged" in output
     assert "-fprofile-use" not in output
     assert not list(profile.unpacked.iterdir())
+
+
+def test_static_functions_are_counted_and_found_by_one_name(profile):
+    """The path of a file is another in each checkout, and relative only with ccache."""
+    option = "-Xclang -mllvm -Xclang -static-func-full-module-prefix=false"
+    assert f" {option} " in profile.flags()
+    text = (profile.checkout.path / "CMakeLists.txt").read_text()
+    assert f'"-fprofile-generate {option}"' in text
