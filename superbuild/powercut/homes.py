@@ -54,11 +54,15 @@ class Homes:
     # A data directory to begin with
 
     def base(self, entry: matrix.Entry) -> Path:
-        binary = ROOT / "build" / self.preset / "obj" / "runtime_output_directory" / "mysqld"
-        if not binary.is_file():
-            raise SystemExit(
-                f"power cuts: build/{self.preset} holds no server; 'make {self.preset}'"
-            )
+        programs = ROOT / "build" / self.preset / "obj" / "runtime_output_directory"
+        binary = programs / "mysqld"
+        # make run builds the server alone.
+        for program in (binary, programs / "innochecksum"):
+            if not program.is_file():
+                raise SystemExit(
+                    f"power cuts: build/{self.preset} has no {program.name}; 'make {self.preset}'"
+                    " builds it"
+                )
         key = f"{self.preset}-{'-'.join(sorted(entry.setting.tables.values())) or 'tables'}"
         key += "-wide" if entry.setting.wide else ""
         key = re.sub(r"[^A-Za-z0-9=-]+", "_", key) + f"-{int(binary.stat().st_mtime)}"
