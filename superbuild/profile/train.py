@@ -183,7 +183,7 @@ class Trainer:
             "LEAST": f"{least}  # times that a branch was taken, or it does not count",
         }
         assignments = [f"PROFILE_{name}={value}\n" for name, value in facts.items()]
-        head = "# What the profiles were trained on; make profile writes them. The last two lines are of mysqld.yaml.xz.\n"
+        head = "# What mysqld.yaml.xz was trained on. Machine and clang are those of compiler.profdata.xz, too.\n"
         (self.work / FACTS).write_text(head + "".join(assignments))
         return profile
 
