@@ -20,10 +20,14 @@ REASON_LINES = 8
 def reason(failure):
     """The lines of a result that differ, or else what it said, from its beginning."""
     lines = [line.strip() for line in (failure.text or "").splitlines() if line.strip()]
+    # What a statement has printed may begin like that, too.
+    is_diff = any(line.startswith("+++ ") for line in lines)
     differing = [
-        line for line in lines if line[0] in "+-" and not line.startswith(("+++ ", "--- "))
+        line
+        for line in lines
+        if is_diff and line[0] in "+-" and not line.startswith(("+++ ", "--- "))
     ]
-    errors = [line for line in lines if line.startswith(("mysqltest: ", "E  "))]
+    errors = [line for line in lines if line.startswith(("mysqltest: ", "Returned error: ", "E  "))]
     return (differing or errors or lines)[:REASON_LINES] or [failure.get("message") or ""]
 
 

@@ -70,6 +70,21 @@ def test_pytest_reports(tmp_path):
     )
 
 
+def test_the_error_of_the_server_is_told(tmp_path):
+    case = (
+        '<testcase name="bad" status="fail" suitename="s"><failure message="Test failed">'
+        "mysqltest: At line 5: Query failed.\nQuery sent to server: 'CALL p'\n"
+        "Returned error: ER_SIGNAL_EXCEPTION(1644) (45000): it waited\n----\nmore"
+        "</failure></testcase>"
+    )
+    assert list(add_up(tmp_path, case)[1].values()) == [
+        [
+            "mysqltest: At line 5: Query failed.",
+            "Returned error: ER_SIGNAL_EXCEPTION(1644) (45000): it waited",
+        ]
+    ]
+
+
 def test_nothing_passed_is_a_failure(checkout):
     report = checkout.path / "own.xml"
     report.write_text("<testsuites></testsuites>")

@@ -56,8 +56,9 @@ std::map<std::string, double> parameters{
     {"seconds", 2},
     {"stall_from", 1e9},   // the writer hangs from that second on
     {"cleaned_at", 1e9},   // others write all dirty pages at that second
-    {"clients", 64},       // threads: no more of them wait
-    {"flusher_delay", 20}  // until the flusher runs when it is woken
+    {"clients", 64},        // threads: no more of them wait
+    {"flusher_delay", 20},  // until the flusher runs when it is woken
+    {"off_core", 0}         // each walk takes so much longer: others run
 };
 
 double of(const char *name) { return parameters.at(name); }
@@ -197,6 +198,24 @@ void run() {
   /* After it has given up the flusher sleeps until somebody misses a page. */
   bool gave_up = false;
 
+  const auto threads = [&](double usec) {
+    owed += of("rate") * usec / 1e6;
+    while (owed >= 1 && m.waiters.size() < of("clients")) {
+      owed -= 1;
+      if (m.free > 0) {
+        --m.free;
+        m.taken();
+      } else if (gave_up = false; m.help_oneself()) {
+        m.taken();
+      } else {
+        m.waiters.push_back(m.now);
+        ++m.n_waits;
+        if (m.now > 1000000) ++m.n_late_waits;
+      }
+    }
+    owed = std::min(owed, 1.0);
+  };
+
   for (; m.now < of("seconds") * 1e6; m.now += STEP) {
     const bool stalled = static_cast<double>(m.now) >= of("stall_from") * 1e6;
 
@@ -239,22 +258,7 @@ void run() {
       }
     }
 
-    /* The threads. */
-    owed += of("rate") * STEP / 1e6;
-    while (owed >= 1 && m.waiters.size() < of("clients")) {
-      owed -= 1;
-      if (m.free > 0) {
-        --m.free;
-        m.taken();
-      } else if (gave_up = false; m.help_oneself()) {
-        m.taken();
-      } else {
-        m.waiters.push_back(m.now);
-        ++m.n_waits;
-        if (m.now > 1000000) ++m.n_late_waits;
-      }
-    }
-    owed = std::min(owed, 1.0);
+    threads(STEP);
 
     /* The flusher. */
     if (flusher == ASLEEP && !gave_up && !policy.is_served(m.state())) {
@@ -300,6 +304,7 @@ void run() {
       page = next;
     }
     m.n_looked += walk.n_looked();
+    threads(of("off_core"));
     m.serve();
     if (!collected.empty() && policy.writes(walk, m.state())) {
       for (auto page : collected) page->kind = Kind::IN_FLIGHT;

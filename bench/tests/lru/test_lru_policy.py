@@ -77,6 +77,13 @@ def test_clean_pages_are_found_when_writes_hang(run: Run) -> None:
     assert r["dismissed"] == 0 and r["late_waits"] == 0 and r["max_wait"] <= 10000
 
 
+@pytest.mark.parametrize("pool", [240, 384])
+def test_a_thread_that_queues_up_during_a_walk_is_not_sent_away(run: Run, pool: int) -> None:
+    """When that walk began, nothing was wanted: in a short list, nothing is done ahead."""
+    r = run(pool=pool, tail_dirty=100, write=-1, off_core=500)
+    assert r["waits"] > 0 and r["dismissed"] == 0
+
+
 @pytest.mark.parametrize("disk", [{"rate": 5000}, {"rate": 20000, "log": 10000}])
 def test_clean_pages_are_found_while_writes_complete_slowly(run: Run, disk: dict) -> None:
     """A page each millisecond: that is progress, and it serves nobody."""

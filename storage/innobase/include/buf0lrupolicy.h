@@ -253,7 +253,9 @@ class Lru_policy {
   @param[in]  state  as it is after the walk */
   Next next(const Walk &walk, const State &state) {
     if (walk.wanted() == 0) {
-      return is_served(state) ? Next::SLEEP : Next::GIVE_UP;
+      if (is_served(state)) return Next::SLEEP;
+      /* A thread may have queued up since the walk was planned. */
+      return plan(state).wanted() > 0 ? Next::AGAIN : Next::GIVE_UP;
     }
     if (walk.n_evicted() >= walk.wanted()) {
       /* Pages were found before the walk had got half as far as it might. */
