@@ -318,7 +318,7 @@ lint: upstream $(VENV)/complete ## ShellCheck, formatting and the patch series
 	@superbuild/format.sh --check
 	@git ls-files '*.sh' .ci/run | xargs shellcheck -x
 	@cd bench && for how in 'check' 'format --check'; do \
-	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild/{profile,stress,powercut,tests,topologies,mutations.py,progress.py,results.py,upstream_tests.py} ../packaging ../demo || exit; done
+	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild ../packaging ../demo || exit; done
 	@$(PATCHES) check $(TREES)
 
 clean: ## Remove all that was built (downloads and ccache stay)

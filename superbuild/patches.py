@@ -38,7 +38,9 @@ COMMANDS = {
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     for name in ("apply", "import", "export", "check", "forget"):
         command = commands.add_parser(name)
@@ -56,7 +58,9 @@ def main():
         if name in arguments:
             arguments[name] = arguments[name].absolute()
     if not (arguments["upstream"] / "MYSQL_VERSION").is_file():
-        sys.exit(f"patches: error: {arguments['upstream']} is no MySQL source tree; 'make upstream' gets one")
+        sys.exit(
+            f"patches: error: {arguments['upstream']} is no MySQL source tree; 'make upstream' gets one"
+        )
     try:
         if "folder" in arguments:
             function(arguments["upstream"], arguments["patch"], arguments["folder"])

@@ -26,12 +26,10 @@ def stage_upstream(upstream, staging, files):
 def apply_one(patch, upstream, staging):
     """Applies patch to the copies in staging; a Problem names file and hunk."""
     stage_upstream(upstream, staging, patch.upstream_files())
-    for name in re.findall(r"^--- a/(.*)$", patch.diff, re.M):
+    for name in re.findall(r"^--- a/(.*)$", patch.diff, re.MULTILINE):
         if not (staging / name).is_file():
-            raise Problem(
-                f"patches/{patch.name}.patch does not apply: upstream has no file {name}"
-            )
-    if re.search(r"^--- /dev/null$", patch.diff, re.M):
+            raise Problem(f"patches/{patch.name}.patch does not apply: upstream has no file {name}")
+    if re.search(r"^--- /dev/null$", patch.diff, re.MULTILINE):
         raise Problem(
             f"patches/{patch.name}.patch creates a file; new files are ours: they lie "
             "in this repository and the header names them under Files:"
@@ -48,8 +46,8 @@ def describe_failure(patch, stderr):
     for name, line in re.findall(r"patch failed: (.+):(\d+)", stderr):
         lines.append(f"  file {name}, the hunk at line {line}:")
         section = patch.diff.split(f"--- a/{name}\n", 1)[-1]
-        for hunk in re.split(r"^(?=@@ )", section.split("\ndiff --git ", 1)[0], flags=re.M):
-            if hunk.startswith(f"@@ -{line},") or hunk.startswith(f"@@ -{line} "):
+        for hunk in re.split(r"^(?=@@ )", section.split("\ndiff --git ", 1)[0], flags=re.MULTILINE):
+            if hunk.startswith((f"@@ -{line},", f"@@ -{line} ")):
                 lines += ["    " + text for text in hunk.rstrip("\n").split("\n")]
     if len(lines) == 1:
         lines.append("  " + stderr.strip().replace("\n", "\n  "))
@@ -60,9 +58,7 @@ def describe_failure(patch, stderr):
 def add_own(names, upstream, staging):
     for name in names:
         if (upstream / name).exists():
-            raise Problem(
-                f"{name} exists upstream: change it by a patch, not by a file of ours"
-            )
+            raise Problem(f"{name} exists upstream: change it by a patch, not by a file of ours")
         (staging / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, staging / name)
         shutil.copymode(ROOT / name, staging / name)
@@ -105,7 +101,7 @@ def command_apply(upstream, tree, only=None):
             print(f"patches: copying the pristine tree to {tree} (1 GB)", flush=True)
             copy_tree(upstream, tree)
             recorded = origin
-        ours = set(recorded[len(origin):].split("\n")) - {""}
+        ours = set(recorded[len(origin) :].split("\n")) - {""}
         manifest.write_text(origin + "\n".join(sorted(ours | wanted)) + "\n")
 
         changed = 0

@@ -41,5 +41,7 @@ def command_check(upstream, tree):
     if problems:
         raise Problem("\n".join(dict.fromkeys(problems)))
     compared = "matches the work tree" if (tree / ".git").is_dir() else "no work tree is imported"
-    print(f"patches: {len(series)} patches, each applies alone and in series; "
-          f"{len(owners)} files of ours, each with one owner; {compared}")
+    print(
+        f"patches: {len(series)} patches, each applies alone and in series; "
+        f"{len(owners)} files of ours, each with one owner; {compared}"
+    )

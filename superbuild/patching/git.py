@@ -12,7 +12,7 @@ from patching.problem import Problem
 def run_git(*args, cwd):
     """The finished process. Never finds the repository that cwd may lie in."""
     env = dict(os.environ, LC_ALL="C", GIT_CEILING_DIRECTORIES=str(Path(cwd).parent))
-    return subprocess.run(["git", *args], cwd=cwd, env=env, capture_output=True)
+    return subprocess.run(["git", *args], cwd=cwd, env=env, capture_output=True, check=False)
 
 
 def git_bytes(*args, cwd):

@@ -26,8 +26,16 @@ def command_report(upstream, name, folder):
         stage_upstream(upstream, before_tree, patch.upstream_files())
         apply_one(patch, upstream, after_tree)
         add_own(own, upstream, after_tree)
-        run = run_git("diff", "--no-index", "--no-color", "--no-renames", "--no-prefix",
-                      "a", "b", cwd=temporary)
+        run = run_git(
+            "diff",
+            "--no-index",
+            "--no-color",
+            "--no-renames",
+            "--no-prefix",
+            "a",
+            "b",
+            cwd=temporary,
+        )
         (folder / f"{patch.name}.patch").write_bytes(
             f"Subject: {patch.message}\n".encode() + run.stdout
         )
@@ -41,28 +49,51 @@ def command_report(upstream, name, folder):
 
 def report_text(patch, tests):
     body = "\n\n".join(patch.message.strip().split("\n\n")[1:-1])
-    ran = sorted({
-        f"{suite}.{test}"
-        for suite, test in re.findall(r"^mysql-test/suite/([^/]+)/t/([^/]+)\.test$", "\n".join(tests), re.M)
-    })
-    version = re.search(r"^UPSTREAM_VERSION=(.*)$", (ROOT / "upstream/pin").read_text(), re.M)[1]
+    ran = sorted(
+        {
+            f"{suite}.{test}"
+            for suite, test in re.findall(
+                r"^mysql-test/suite/([^/]+)/t/([^/]+)\.test$", "\n".join(tests), re.MULTILINE
+            )
+        }
+    )
+    version = re.search(
+        r"^UPSTREAM_VERSION=(.*)$", (ROOT / "upstream/pin").read_text(), re.MULTILINE
+    )[1]
     note = ROOT / "docs/design" / f"{patch.name}.md"
     sections = {}
     if note.is_file():
-        for title, text in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", note.read_text(), re.M | re.S):
+        for title, text in re.findall(
+            r"^## (.+?)\n(.*?)(?=^## |\Z)", note.read_text(), re.MULTILINE | re.DOTALL
+        ):
             # Links into this repository lead nowhere else.
             text = re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
             sections[title.lower()] = text.strip("\n")
     effect = sections.get("measured", "Not a change of speed; nothing was measured.")
     repeat = sections.get("how to repeat", "The tests in this folder fail without the patch.")
     lines = [
-        f"# {patch.subject}", "",
-        f"Version: {version}", f"Bug: {patch.trailers['Bug']}", "",
-        "## Description", "", body, "",
-        "## How to repeat", "", repeat, "",
-        "    mysql-test-run.pl " + " ".join(ran), "",
-        "## Suggested fix", "",
-        f"`{patch.name}.patch` in this folder, on pristine MySQL {version} with `patch -p1`.", "",
-        "## Measured effect", "", effect, "",
+        f"# {patch.subject}",
+        "",
+        f"Version: {version}",
+        f"Bug: {patch.trailers['Bug']}",
+        "",
+        "## Description",
+        "",
+        body,
+        "",
+        "## How to repeat",
+        "",
+        repeat,
+        "",
+        "    mysql-test-run.pl " + " ".join(ran),
+        "",
+        "## Suggested fix",
+        "",
+        f"`{patch.name}.patch` in this folder, on pristine MySQL {version} with `patch -p1`.",
+        "",
+        "## Measured effect",
+        "",
+        effect,
+        "",
     ]
     return "\n".join(lines)

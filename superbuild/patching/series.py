@@ -43,7 +43,7 @@ class Patch:
         return self.header.removeprefix("Subject: ")
 
     def upstream_files(self):
-        return re.findall(r"^\+\+\+ b/(.*)$", self.diff, re.M)
+        return re.findall(r"^\+\+\+ b/(.*)$", self.diff, re.MULTILINE)
 
     def own_files(self):
         """Our files that belong to this patch; folders are walked."""
@@ -62,7 +62,7 @@ class Patch:
         return files
 
     def header_problems(self):
-        body = re.sub(r"^[A-Z][A-Za-z-]+: .*$", "", self.header, flags=re.M)
+        body = re.sub(r"^[A-Z][A-Za-z-]+: .*$", "", self.header, flags=re.MULTILINE)
         if not self.header.startswith("Subject: "):
             yield "the header does not begin with 'Subject: '"
         if len(body.split()) < 20:
@@ -78,7 +78,7 @@ def parse_trailers(header):
     return {
         name: re.sub(r"\s+", " ", value).strip()
         for name, value in re.findall(
-            r"^([A-Z][A-Za-z-]*): ((?:.*(?:\n[ \t].*)*))", last, re.M
+            r"^([A-Z][A-Za-z-]*): ((?:.*(?:\n[ \t].*)*))", last, re.MULTILINE
         )
     }
 

@@ -23,8 +23,16 @@ from patching.series import (
 )
 
 UPSTREAM_TAG = "upstream"
-IDENTITY = ("-c", "user.name=Sluice", "-c", "user.email=sluice@localhost",
-            "-c", "commit.gpgsign=false", "-c", "core.autocrlf=false")
+IDENTITY = (
+    "-c",
+    "user.name=Sluice",
+    "-c",
+    "user.email=sluice@localhost",
+    "-c",
+    "commit.gpgsign=false",
+    "-c",
+    "core.autocrlf=false",
+)
 MAX_CONTEXT = 8
 
 
@@ -52,7 +60,9 @@ def command_import(upstream, tree):
         git("init", "--quiet", "--initial-branch=sluice", cwd=tree)
         git("add", "--all", "--force", ".", cwd=tree)
         version = (tree / "MYSQL_VERSION").read_text()
-        number = ".".join(re.findall(r"^MYSQL_VERSION_(?:MAJOR|MINOR|PATCH)=(\d+)", version, re.M))
+        number = ".".join(
+            re.findall(r"^MYSQL_VERSION_(?:MAJOR|MINOR|PATCH)=(\d+)", version, re.MULTILINE)
+        )
         git(*IDENTITY, "commit", "--quiet", "-m", f"MySQL {number}, as released", cwd=tree)
         git("tag", UPSTREAM_TAG, cwd=tree)
         git("config", "gc.pruneExpire", "never", cwd=tree)  # of what is remembered
@@ -63,8 +73,16 @@ def command_import(upstream, tree):
             add_own(own, upstream, tree)
             if own:
                 git("add", "--force", "--", *own, cwd=tree)
-            git(*IDENTITY, "commit", "--quiet", "--allow-empty", "--cleanup=verbatim",
-                "-m", f"{patch.message}Patch-Name: {patch.name}\n", cwd=tree)
+            git(
+                *IDENTITY,
+                "commit",
+                "--quiet",
+                "--allow-empty",
+                "--cleanup=verbatim",
+                "-m",
+                f"{patch.message}Patch-Name: {patch.name}\n",
+                cwd=tree,
+            )
             print(f"patches: committed {patch.name}", flush=True)
         remember_checkout(tree)
     except BaseException:
@@ -107,7 +125,9 @@ def command_export(upstream, tree):
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary)
         exported = export_to(upstream, tree, out)
-        written = {f"patches/{name}": out / "patches" / name for name in files_below(out / "patches")}
+        written = {
+            f"patches/{name}": out / "patches" / name for name in files_below(out / "patches")
+        }
         written |= {name: out / "own" / name for name in files_below(out / "own")}
         removed = set(all_own_files()) - set(written)
         removed |= {f"patches/{old.name}" for old in PATCHES.glob("*.patch")} - set(written)
@@ -129,7 +149,8 @@ def refuse_to_lose(tree, written, removed):
     was here when it was imported, and, as the last line sees to, what exports have written.
     """
     at_stake = sorted(removed) + sorted(
-        name for name, new in written.items()
+        name
+        for name, new in written.items()
         if (ROOT / name).is_file() and not filecmp.cmp(new, ROOT / name, shallow=False)
     )
     blobs = hash_files([ROOT / name for name in at_stake], tree)
@@ -161,8 +182,7 @@ def hash_files(paths, tree, *options):
 def blobs_held(blobs, repository):
     """Those of blobs that the repository has."""
     return {
-        blob for blob in blobs
-        if run_git("cat-file", "-e", blob, cwd=repository).returncode == 0
+        blob for blob in blobs if run_git("cat-file", "-e", blob, cwd=repository).returncode == 0
     }
 
 
@@ -178,16 +198,21 @@ def export_to(upstream, tree, out):
         trailers = parse_trailers(message)
         name = trailers.get("Patch-Name") or slug(message)
         if name in names:
-            raise Problem(f"two commits are named {name}: squash them or give one another Patch-Name:")
+            raise Problem(
+                f"two commits are named {name}: squash them or give one another Patch-Name:"
+            )
         names.append(name)
-        message = re.sub(r"^Patch-Name: .*\n", "", message, flags=re.M)
+        message = re.sub(r"^Patch-Name: .*\n", "", message, flags=re.MULTILINE)
         diff, own = "", []
-        changes = git("diff-tree", "-r", "--no-commit-id", "--name-status", "--no-renames",
-                      commit, cwd=tree).splitlines()
+        changes = git(
+            "diff-tree", "-r", "--no-commit-id", "--name-status", "--no-renames", commit, cwd=tree
+        ).splitlines()
         for status, path in (line.split("\t") for line in changes):
             if (upstream / path).exists():
                 if status == "D":
-                    raise Problem(f"commit {name} deletes upstream's {path}; patches only change files")
+                    raise Problem(
+                        f"commit {name} deletes upstream's {path}; patches only change files"
+                    )
                 diff += smallest_diff(tree, commit, path)
             else:
                 own.append(path)
@@ -206,8 +231,14 @@ def export_to(upstream, tree, out):
             (out / "own" / path).write_bytes(git_bytes("show", f"HEAD:{path}", cwd=tree))
             shutil.copymode(tree / path, out / "own" / path)
     series = PATCHES / "series"
-    comment = [l for l in series.read_text().splitlines() if l.startswith("#")] if series.is_file() else []
-    (out / "patches" / "series").write_text("\n".join(comment + [f"{n}.patch" for n in names]) + "\n")
+    comment = (
+        [l for l in series.read_text().splitlines() if l.startswith("#")]
+        if series.is_file()
+        else []
+    )
+    (out / "patches" / "series").write_text(
+        "\n".join(comment + [f"{n}.patch" for n in names]) + "\n"
+    )
     return names
 
 
@@ -220,13 +251,23 @@ def smallest_diff(tree, commit, path):
     """The file's diff with the least context that fits in one place only."""
     base = git("show", f"{UPSTREAM_TAG}:{path}", cwd=tree)
     for context in range(1, MAX_CONTEXT + 1):
-        diff = git("diff", "--no-color", "--no-ext-diff", "--no-renames", f"-U{context}",
-                   f"{commit}^", commit, "--", path, cwd=tree)
-        hunks = re.split(r"^(?=@@ )", diff, flags=re.M)[1:]
+        diff = git(
+            "diff",
+            "--no-color",
+            "--no-ext-diff",
+            "--no-renames",
+            f"-U{context}",
+            f"{commit}^",
+            commit,
+            "--",
+            path,
+            cwd=tree,
+        )
+        hunks = re.split(r"^(?=@@ )", diff, flags=re.MULTILINE)[1:]
         if all(base.count(before(hunk)) == 1 for hunk in hunks):
             break
     # Blob names are of no use without upstream's history.
-    return re.sub(r"^index .*\n", "", diff, flags=re.M)
+    return re.sub(r"^index .*\n", "", diff, flags=re.MULTILINE)
 
 
 def before(hunk):
@@ -242,7 +283,9 @@ def work_tree_differences(upstream, tree):
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary)
         export_to(upstream, tree, out)
-        for name in sorted(files_below(out / "patches") | {p.name for p in PATCHES.glob("*.patch")}):
+        for name in sorted(
+            files_below(out / "patches") | {p.name for p in PATCHES.glob("*.patch")}
+        ):
             differences += compare(out / "patches" / name, PATCHES / name, f"patches/{name}")
         for name in sorted(files_below(out / "own") | set(all_own_files())):
             differences += compare(out / "own" / name, ROOT / name, name)
