@@ -30,24 +30,19 @@
 #include <string_view>
 
 #include "lex_string.h"
-#include "mf_wcomp.h"  // wild_compare
 #include "my_dbug.h"
 #include "my_systime.h"  // my_sleep
 #include "mysql_com.h"   // MYSQL_ERRMSG_SIZE
 #include "mysqld_error.h"
-#include "sql/auth/auth_acls.h"
-#include "sql/auth/auth_common.h"  // check_grant_db
-#include "sql/auth/sql_auth_cache.h"
 #include "sql/auth/sql_security_ctx.h"
 #include "sql/current_thd.h"
 #include "sql/debug_sync.h"
 #include "sql/derror.h"  // ER_THD
+#include "sql/lock_wait_privileges.h"
 #include "sql/mdl.h"
 #include "sql/mdl_lock_timeout.h"
-#include "sql/mysqld.h"  // mysqld_partial_revokes
 #include "sql/sql_class.h"
 #include "sql/sql_error.h"
-#include "sql/sql_lex.h"  // Acl_type
 #include "sql/system_variables.h"
 #include "sql/table.h"
 #ifdef WITH_PERFSCHEMA_STORAGE_ENGINE
@@ -173,139 +168,6 @@ size_t count_characters(std::string_view text) {
 }
 
 /**
-  Reads the caches of privileges, unless somebody changes them now: an error
-  about a wait must not wait.
-*/
-class Acl_cache_try_lock {
- public:
-  explicit Acl_cache_try_lock(THD *thd) : m_context(&thd->mdl_context) {
-    MDL_REQUEST_INIT(&m_request, MDL_key::ACL_CACHE, "", "", MDL_SHARED,
-                     MDL_EXPLICIT);
-    if (m_context->try_acquire_lock(&m_request)) m_request.ticket = nullptr;
-  }
-  ~Acl_cache_try_lock() {
-    if (is_locked()) m_context->release_lock(m_request.ticket);
-  }
-  Acl_cache_try_lock(const Acl_cache_try_lock &) = delete;
-  Acl_cache_try_lock &operator=(const Acl_cache_try_lock &) = delete;
-
-  bool is_locked() const { return m_request.ticket != nullptr; }
-
- private:
-  MDL_context *m_context;
-  MDL_request m_request;
-};
-
-/** Privileges on a schema, without those of roles (@sa acl_get()). */
-Access_bitmask schema_privileges(const Security_context *sctx, const char *db) {
-  for (ACL_DB &acl_db : *acl_dbs) {
-    if ((acl_db.user == nullptr ||
-         strcmp(sctx->priv_user().str, acl_db.user) == 0) &&
-        acl_db.host.compare_hostname(sctx->host().str, sctx->ip().str) &&
-        (acl_db.db == nullptr ||
-         (mysqld_partial_revokes()
-              ? strcmp(db, acl_db.db) == 0
-              : wild_compare(db, strlen(db), acl_db.db, strlen(acl_db.db),
-                             false) == 0)))
-      return acl_db.access;
-  }
-  return 0;
-}
-
-/**
-  Has the account some privilege in a schema?
-
-  To be called with an Acl_cache_try_lock: check_grant_db() locks the cache,
-  too, but not if its Acl_cache_lock_guard finds it already_locked(). Without
-  that it would wait, behind somebody who changes privileges, and for its own
-  timeout.
-*/
-bool has_privilege_in_schema(THD *thd, Security_context *sctx, const char *db) {
-  Security_context *const current = thd->security_context();
-  thd->set_security_context(sctx);
-  const bool result = !check_grant_db(thd, db);
-  thd->set_security_context(current);
-  return result;
-}
-
-/**
-  May the name of an object be told to the user?
-
-  A statement also waits for objects whose names it does not contain: tables
-  under a view, children and parents of foreign keys, what a trigger or a
-  routine with the rights of its definer uses. What a user reads is decided by
-  the privileges of the account which is connected, on that very object, and by
-  nothing else: not by the statement, whose LEX may be gone, nor by a definer.
-
-  @param thd            Current session.
-  @param mdl_namespace  Kind of the object.
-  @param db             Its schema, or its name if it is one; not empty.
-  @param name           Its name.
-*/
-bool may_see_name(THD *thd, MDL_key::enum_mdl_namespace mdl_namespace,
-                  const char *db, const char *name) {
-  DBUG_EXECUTE_IF("mutate_1205_privileges", return true;);
-  mysql_mutex_assert_not_owner(&LOCK_open);
-
-  Security_context *sctx = &thd->m_main_security_ctx;
-  DBUG_EXECUTE_IF("mutate_1205_definer", sctx = thd->security_context(););
-  if (sctx->check_access(PROCESS_ACL) ||
-      (sctx->master_access(db) & DB_OP_ACLS) != 0)
-    return true;
-  if (sctx->priv_user().length == 0) return false;
-
-  const LEX_CSTRING db_str{db, strlen(db)};
-  const LEX_CSTRING name_str{name, strlen(name)};
-  const bool has_roles = sctx->get_num_active_roles() > 0;
-
-  const Acl_cache_try_lock lock(thd);
-  if (!lock.is_locked() &&
-      DBUG_EVALUATE_IF("mutate_1205_acl_wait", false, true))
-    return false;
-  if (acl_dbs == nullptr || column_priv_hash == nullptr) return false;
-
-  if (((has_roles ? sctx->db_acl(db_str) : schema_privileges(sctx, db)) &
-       DB_OP_ACLS) != 0)
-    return true;
-
-  Acl_type routine_type;
-  switch (mdl_namespace) {
-    case MDL_key::SCHEMA:
-      return has_privilege_in_schema(thd, sctx, db);
-    case MDL_key::TABLE:
-    case MDL_key::COLUMN_STATISTICS: {
-      if (has_roles) {
-        const Grant_table_aggregate grants =
-            sctx->table_and_column_acls(db_str, name_str);
-        return ((grants.table_access | grants.cols) & TABLE_OP_ACLS) != 0;
-      }
-      const GRANT_TABLE *grants =
-          table_hash_search(sctx->host().str, sctx->ip().str, db,
-                            sctx->priv_user().str, name, false);
-      return grants != nullptr &&
-             ((grants->privs | grants->cols) & TABLE_OP_ACLS) != 0;
-    }
-    case MDL_key::FUNCTION:
-      if (has_roles)
-        return (sctx->function_acl(db_str, name_str) & PROC_OP_ACLS) != 0;
-      routine_type = Acl_type::FUNCTION;
-      break;
-    case MDL_key::PROCEDURE:
-      if (has_roles)
-        return (sctx->procedure_acl(db_str, name_str) & PROC_OP_ACLS) != 0;
-      routine_type = Acl_type::PROCEDURE;
-      break;
-    default:
-      /* There are no privileges on such an object alone. */
-      return false;
-  }
-  const GRANT_NAME *grants =
-      routine_hash_search(sctx->host().str, sctx->ip().str, db,
-                          sctx->priv_user().str, name, routine_type, false);
-  return grants != nullptr && (grants->privs & PROC_OP_ACLS) != 0;
-}
-
-/**
   How long a wait could be, in words.
 
   @param before    What comes before the time.
@@ -396,7 +258,7 @@ class Note {
 
   /** A table by its name if the user may see it. */
   Note &table(THD *thd, const char *db, const char *name) {
-    return may_see_name(thd, MDL_key::TABLE, db, name)
+    return lock_wait_may_see_name(thd, MDL_key::TABLE, db, name)
                ? object(TABLE_KIND, db, name)
                : object(TABLE_KIND);
   }
@@ -534,7 +396,8 @@ void Mdl_reporter::report(MDL_context_owner *owner, const MDL_key &key,
 
   bool show_name = kind.named != nullptr;
   if (show_name && key.db_name_length() > 0)
-    show_name = may_see_name(thd, mdl_namespace, key.db_name(), key.name());
+    show_name =
+        lock_wait_may_see_name(thd, mdl_namespace, key.db_name(), key.name());
   else if (mdl_namespace == MDL_key::TABLESPACE)
     /* The names of implicit tablespaces contain those of tables. */
     show_name = thd->m_main_security_ctx.check_access(
@@ -665,7 +528,7 @@ void report_engine_lock_timeout(THD *thd, const char *lock, const char *db,
   /*
     The table in use; the lock may be on another one, in case of a foreign key.
   */
-  if (db != nullptr && may_see_name(thd, MDL_key::TABLE, db, table))
+  if (db != nullptr && lock_wait_may_see_name(thd, MDL_key::TABLE, db, table))
     note.head("; ").object(TABLE_KIND, db, table);
   raise(thd,
         error_text(ER_THD(thd, ER_LOCK_WAIT_TIMEOUT),

@@ -1,0 +1,157 @@
+/* Copyright (c) 2026, Sluice contributors.
+
+   This program is free software; you can redistribute it and/or modify
+   it under the terms of the GNU General Public License, version 2.0,
+   as published by the Free Software Foundation.
+
+   This program is distributed in the hope that it will be useful,
+   but WITHOUT ANY WARRANTY; without even the implied warranty of
+   MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+   GNU General Public License, version 2.0, for more details.
+
+   You should have received a copy of the GNU General Public License
+   along with this program; if not, write to the Free Software
+   Foundation, Inc., 51 Franklin St, Fifth Floor, Boston, MA 02110-1301  USA */
+
+/**
+  @file sql/lock_wait_privileges.cc
+  Which names ER_LOCK_WAIT_TIMEOUT may tell.
+*/
+
+#include "sql/lock_wait_privileges.h"
+
+#include <string.h>
+
+#include "lex_string.h"
+#include "mf_wcomp.h"  // wild_compare
+#include "my_dbug.h"
+#include "sql/auth/auth_acls.h"
+#include "sql/auth/auth_common.h"  // check_grant_db
+#include "sql/auth/sql_auth_cache.h"
+#include "sql/auth/sql_security_ctx.h"
+#include "sql/mysqld.h"  // mysqld_partial_revokes
+#include "sql/sql_class.h"
+#include "sql/sql_lex.h"  // Acl_type
+
+namespace {
+
+/**
+  Reads the caches of privileges, unless somebody changes them now: an error
+  about a wait must not wait.
+*/
+class Acl_cache_try_lock {
+ public:
+  explicit Acl_cache_try_lock(THD *thd) : m_context(&thd->mdl_context) {
+    MDL_REQUEST_INIT(&m_request, MDL_key::ACL_CACHE, "", "", MDL_SHARED,
+                     MDL_EXPLICIT);
+    if (m_context->try_acquire_lock(&m_request)) m_request.ticket = nullptr;
+  }
+  ~Acl_cache_try_lock() {
+    if (is_locked()) m_context->release_lock(m_request.ticket);
+  }
+  Acl_cache_try_lock(const Acl_cache_try_lock &) = delete;
+  Acl_cache_try_lock &operator=(const Acl_cache_try_lock &) = delete;
+
+  bool is_locked() const { return m_request.ticket != nullptr; }
+
+ private:
+  MDL_context *m_context;
+  MDL_request m_request;
+};
+
+/** Privileges on a schema, without those of roles (@sa acl_get()). */
+Access_bitmask schema_privileges(const Security_context *sctx, const char *db) {
+  for (ACL_DB &acl_db : *acl_dbs) {
+    if ((acl_db.user == nullptr ||
+         strcmp(sctx->priv_user().str, acl_db.user) == 0) &&
+        acl_db.host.compare_hostname(sctx->host().str, sctx->ip().str) &&
+        (acl_db.db == nullptr ||
+         (mysqld_partial_revokes()
+              ? strcmp(db, acl_db.db) == 0
+              : wild_compare(db, strlen(db), acl_db.db, strlen(acl_db.db),
+                             false) == 0)))
+      return acl_db.access;
+  }
+  return 0;
+}
+
+/**
+  Has the account some privilege in a schema?
+
+  To be called with an Acl_cache_try_lock: check_grant_db() locks the cache,
+  too, but not if its Acl_cache_lock_guard finds it already_locked(). Without
+  that it would wait, behind somebody who changes privileges, and for its own
+  timeout.
+*/
+bool has_privilege_in_schema(THD *thd, Security_context *sctx, const char *db) {
+  Security_context *const current = thd->security_context();
+  thd->set_security_context(sctx);
+  const bool result = !check_grant_db(thd, db);
+  thd->set_security_context(current);
+  return result;
+}
+
+}  // namespace
+
+bool lock_wait_may_see_name(THD *thd, MDL_key::enum_mdl_namespace mdl_namespace,
+                            const char *db, const char *name) {
+  DBUG_EXECUTE_IF("mutate_1205_privileges", return true;);
+  mysql_mutex_assert_not_owner(&LOCK_open);
+
+  Security_context *sctx = &thd->m_main_security_ctx;
+  DBUG_EXECUTE_IF("mutate_1205_definer", sctx = thd->security_context(););
+  if (sctx->check_access(PROCESS_ACL) ||
+      (sctx->master_access(db) & DB_OP_ACLS) != 0)
+    return true;
+  if (sctx->priv_user().length == 0) return false;
+
+  const LEX_CSTRING db_str{db, strlen(db)};
+  const LEX_CSTRING name_str{name, strlen(name)};
+  const bool has_roles = sctx->get_num_active_roles() > 0;
+
+  const Acl_cache_try_lock lock(thd);
+  if (!lock.is_locked() &&
+      DBUG_EVALUATE_IF("mutate_1205_acl_wait", false, true))
+    return false;
+  if (acl_dbs == nullptr || column_priv_hash == nullptr) return false;
+
+  if (((has_roles ? sctx->db_acl(db_str) : schema_privileges(sctx, db)) &
+       DB_OP_ACLS) != 0)
+    return true;
+
+  Acl_type routine_type;
+  switch (mdl_namespace) {
+    case MDL_key::SCHEMA:
+      return has_privilege_in_schema(thd, sctx, db);
+    case MDL_key::TABLE:
+    case MDL_key::COLUMN_STATISTICS: {
+      if (has_roles) {
+        const Grant_table_aggregate grants =
+            sctx->table_and_column_acls(db_str, name_str);
+        return ((grants.table_access | grants.cols) & TABLE_OP_ACLS) != 0;
+      }
+      const GRANT_TABLE *grants =
+          table_hash_search(sctx->host().str, sctx->ip().str, db,
+                            sctx->priv_user().str, name, false);
+      return grants != nullptr &&
+             ((grants->privs | grants->cols) & TABLE_OP_ACLS) != 0;
+    }
+    case MDL_key::FUNCTION:
+      if (has_roles)
+        return (sctx->function_acl(db_str, name_str) & PROC_OP_ACLS) != 0;
+      routine_type = Acl_type::FUNCTION;
+      break;
+    case MDL_key::PROCEDURE:
+      if (has_roles)
+        return (sctx->procedure_acl(db_str, name_str) & PROC_OP_ACLS) != 0;
+      routine_type = Acl_type::PROCEDURE;
+      break;
+    default:
+      /* There are no privileges on such an object alone. */
+      return false;
+  }
+  const GRANT_NAME *grants =
+      routine_hash_search(sctx->host().str, sctx->ip().str, db,
+                          sctx->priv_user().str, name, routine_type, false);
+  return grants != nullptr && (grants->privs & PROC_OP_ACLS) != 0;
+}
