@@ -7,7 +7,8 @@
 
 Prints, and writes as CSV, a line for each span of each setting: queries, reads a query of the
 server, and those of the simulation with the same load, list length and speed; then the same
-for the last half. A setting is innodb_old_blocks_pct/innodb_old_blocks_time, and may go on
+for the last half. Beside a scan, point_reads are those of the table of the point selects alone, a
+point select; the Performance Schema counts them. A setting is innodb_old_blocks_pct/innodb_old_blocks_time, and may go on
 with more options of the server: 37/1000/innodb_old_blocks_turnover=50. It may begin with the name of
 another server and a colon, stock:37/1000; all servers use the same data, one after the other.
 
@@ -43,6 +44,10 @@ _COUNTERS = (
     " SUM(FREE_BUFFERS) AS free, SUM(PAGES_MADE_YOUNG) AS made_young"
     " FROM INFORMATION_SCHEMA.INNODB_BUFFER_POOL_STATS"
 )
+_POINT_READS = (
+    "SELECT COUNT_READ AS point_reads FROM performance_schema.file_summary_by_instance"
+    " WHERE FILE_NAME LIKE '%/sbtest1.ibd'"
+)
 
 
 def main() -> None:
@@ -75,8 +80,9 @@ def main() -> None:
 
 def summary(rows: list[dict[str, Any]]) -> str:
     """The last halves: median and range of the repeats."""
-    lines = ["| setting | reads a query | simulated | queries a second | made young a query |"]
-    lines.append("|" + "---|" * 5)
+    columns = ("setting", "reads a query", "simulated", "queries a second", "made young a query")
+    lines = ["| " + " | ".join([*columns, "reads a point select"]) + " |"]
+    lines.append("|" + "---|" * 6)
     for setting in dict.fromkeys(row["setting"] for row in rows):
         halves = []
         for repeat in sorted({row["repeat"] for row in rows}):
@@ -87,7 +93,10 @@ def summary(rows: list[dict[str, Any]]) -> str:
             for name, digits in (("measured", 4), ("simulated", 4))
         ]
         cells.append(of_halves(halves, lambda r: r["queries"], "seconds", 0))
-        cells.append(of_halves(halves, lambda r: r["made_young"] * r["queries"], "queries", 4))
+        cells += [
+            of_halves(halves, lambda r, name=name: r[name] * r["queries"], "queries", 4)
+            for name in ("made_young", "point_reads")
+        ]
         lines.append(f"| {setting} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -160,6 +169,9 @@ class Measurement:
                 "measured": round(span["reads"] / span["queries"], 5),
                 "simulated": reads_query,
                 "made_young": round(span["made_young"] / span["queries"], 5),
+                "point_reads": round(
+                    span["point_reads"] / (span["queries"] * self._per_statement()), 5
+                ),
             }
             row["error_pct"] = round(100 * (row["simulated"] / row["measured"] - 1), 2)
             rows.append(row)
@@ -209,6 +221,7 @@ class Measurement:
                 "buffer_pool_instances": 1,
                 "lru_scan_depth": _DEPTH,
                 "adaptive_hash_index": "off",
+                "performance_schema": "on" if self._scans() else "off",
             },
             extra=(f"--innodb_old_blocks_pct={self._pct}", *time, *(f"--{e}" for e in self._extra)),
         )
@@ -218,6 +231,10 @@ class Measurement:
         status = self._server.status("Com_stmt_execute")
         counts = {name.lower(): float(value) for name, value in row.items()}
         counts["queries"] = float(status["com_stmt_execute"])
+        counts["point_reads"] = counts["reads_"]
+        if self._scans():
+            (row,) = self._server.rows(_POINT_READS)
+            counts["point_reads"] = float(row["point_reads"])
         counts["at"] = time.monotonic()
         return counts
 
@@ -249,6 +266,7 @@ class Measurement:
                     {
                         "queries": last["queries"] - before["queries"],
                         "reads": last["reads_"] - before["reads_"],
+                        "point_reads": last["point_reads"] - before["point_reads"],
                         "made_young": last["made_young"] - before["made_young"],
                         "seconds": last["at"] - before["at"],
                         "pages": int(last["pages"]),
@@ -305,8 +323,12 @@ class Measurement:
         told = dict(option.partition("=")[::2] for option in self._extra)
         return told.get("innodb_old_blocks_turnover", _DEFAULT_TURNOVER)
 
+    def _scans(self) -> bool:
+        return "scan_chunk" in self._load
+
     def _per_statement(self) -> float:
-        if "scan_chunk" not in self._load:
+        """Point selects a statement."""
+        if not self._scans():
             return 1
         every = int(self._load.get("scan_every", 50))
         return every / (every + 1)
