@@ -56,9 +56,10 @@ std::map<std::string, double> parameters{
     {"seconds", 2},
     {"stall_from", 1e9},   // the writer hangs from that second on
     {"cleaned_at", 1e9},   // others write all dirty pages at that second
+    {"others_until", 0},   // others are writing all pages until that second
     {"clients", 64},        // threads: no more of them wait
     {"flusher_delay", 20},  // until the flusher runs when it is woken
-    {"off_core", 0}         // each walk takes so much longer: others run
+    {"off_core", 0}         // each walk takes so much longer: others run, and the disk
 };
 
 double of(const char *name) { return parameters.at(name); }
@@ -77,6 +78,7 @@ struct Model {
   size_t free{};
   std::deque<uint64_t> waiters;
   size_t in_flight{};
+  size_t others_in_flight{};
   std::vector<std::list<Page>::iterator> batch;
   uint64_t now{};
   uint64_t freed{};
@@ -136,7 +138,8 @@ struct Model {
   bool midpoint_valid{};
 
   Lru_policy::State state() const {
-    return {free, waiters.size(), lru.size(), n_old, in_flight, writer_busy};
+    return {free,      waiters.size(),   lru.size(), n_old,
+            in_flight, others_in_flight, writer_busy};
   }
 
   void serve() {
@@ -178,7 +181,8 @@ void run() {
                                       static_cast<size_t>(of("segment"))};
 
   for (size_t i = 0; i < settings.pool; ++i) {
-    const auto kind = of("all_fixed") != 0   ? Kind::FIXED
+    const auto kind = of("all_fixed") != 0 || of("others_until") > 0
+                          ? Kind::FIXED
                       : i < of("tail_dirty") ? Kind::DIRTY
                                              : Kind::CLEAN;
     m.lru.push_back({kind, i < settings.pool * 3 / 8});
@@ -216,28 +220,26 @@ void run() {
     owed = std::min(owed, 1.0);
   };
 
-  for (; m.now < of("seconds") * 1e6; m.now += STEP) {
-    const bool stalled = static_cast<double>(m.now) >= of("stall_from") * 1e6;
-
-    /* The disk. */
-    while (!m.writes.empty() && m.writes.begin()->first <= m.now) {
+  const auto disk = [&](uint64_t now) {
+    while (!m.writes.empty() && m.writes.begin()->first <= now) {
       m.writes.begin()->second->kind = Kind::CLEAN;
       m.writes.erase(m.writes.begin());
       --m.in_flight;
       ++m.n_written;
     }
-    while (!m.syncs.empty() && m.syncs.begin()->first <= m.now) {
+    while (!m.syncs.empty() && m.syncs.begin()->first <= now) {
       m.syncs.erase(m.syncs.begin());
       --m.segments_used;
     }
-    if (m.writer_busy && !stalled && m.writer_free_at <= m.now &&
+    const bool stalled = static_cast<double>(now) >= of("stall_from") * 1e6;
+    if (m.writer_busy && !stalled && m.writer_free_at <= now &&
         of("log") >= 0 && m.segments_used < of("segments")) {
       ++m.segments_used;
-      uint64_t last = m.now;
+      uint64_t last = now;
       for (size_t i = 0; i < m.batch.size(); ++i) {
         ++m.in_flight;
         if (of("write") < 0) continue;
-        last = m.now + static_cast<uint64_t>(of("write")) +
+        last = now + static_cast<uint64_t>(of("write")) +
                i * static_cast<uint64_t>(of("write")) / 64;
         m.writes.emplace(last, m.batch[i]);
       }
@@ -247,8 +249,19 @@ void run() {
       m.batch.clear();
       m.writer_busy = false;
       ++m.n_out;
-      if (flusher == WAITING) wait_until = m.now;
+      if (flusher == WAITING) wait_until = now;
     }
+    if (m.others_in_flight > 0 &&
+        static_cast<double>(now) >= of("others_until") * 1e6) {
+      m.others_in_flight = 0;
+      for (auto &page : m.lru) page.kind = Kind::CLEAN;
+    }
+  };
+
+  if (of("others_until") > 0) m.others_in_flight = m.lru.size();
+
+  for (; m.now < of("seconds") * 1e6; m.now += STEP) {
+    disk(m.now);
 
     if (m.cleaned == 0 &&
         static_cast<double>(m.now) >= of("cleaned_at") * 1e6) {
@@ -305,6 +318,7 @@ void run() {
     }
     m.n_looked += walk.n_looked();
     threads(of("off_core"));
+    if (of("off_core") > 0) disk(m.now + static_cast<uint64_t>(of("off_core")));
     m.serve();
     if (!collected.empty() && policy.writes(walk, m.state())) {
       for (auto page : collected) page->kind = Kind::IN_FLIGHT;

@@ -84,6 +84,20 @@ def test_a_thread_that_queues_up_during_a_walk_is_not_sent_away(run: Run, pool: 
     assert r["waits"] > 0 and r["dismissed"] == 0
 
 
+def test_what_others_write_is_waited_for(run: Run) -> None:
+    """A checkpoint has the whole of a small pool under way, on a disk that takes its time."""
+    r = run(pool=320, others_until=0.5, clients=4)
+    assert r["waits"] > 0 and r["dismissed"] == 0
+    assert r["walks"] < 1500 + r["taken"], "it does not poll"
+
+
+def test_a_write_that_ends_during_a_walk_counts(run: Run) -> None:
+    """That walk has passed by dirty pages, as the writer was busy, and pages that are clean now."""
+    dirty = {"pool": 120, "tail_dirty": 120, "dirty": 1, "segment": 128}
+    r = run(**dirty, rate=5000, clients=8, off_core=3000, write=500)
+    assert r["waits"] > 0 and r["dismissed"] == 0
+
+
 @pytest.mark.parametrize("disk", [{"rate": 5000}, {"rate": 20000, "log": 10000}])
 def test_clean_pages_are_found_while_writes_complete_slowly(run: Run, disk: dict) -> None:
     """A page each millisecond: that is progress, and it serves nobody."""

@@ -67,6 +67,7 @@ buf_block_t *Lru_flusher::wait() {
   const auto start = Clock::now();
   auto end = start + MAX_WAIT;
   DBUG_EXECUTE_IF("lru_flusher_keeps_waiters", end += std::chrono::hours{1};);
+  DBUG_EXECUTE_IF("lru_flusher_waits_long", end += std::chrono::hours{1};);
   buf_block_t *block = nullptr;
   bool sent_away = false;
   DBUG_EXECUTE_IF("mutate_lru_flusher_no_memory", m_stuck.store(false););

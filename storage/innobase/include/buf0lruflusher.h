@@ -336,20 +336,20 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
     if (m_stuck.load(std::memory_order_relaxed)) m_stuck.store(false);
   }
 
-  /** @return pages that LRU batches have under way */
-  size_t in_flight() const {
-    mutex_enter(&m_pool->flush_state_mutex);
-    const auto n = m_pool->n_flush[BUF_FLUSH_LRU];
-    mutex_exit(&m_pool->flush_state_mutex);
-    return n;
-  }
-
   Lru_policy::State state() const {
+    mutex_enter(&m_pool->flush_state_mutex);
+    const auto in_flight = m_pool->n_flush[BUF_FLUSH_LRU];
+    auto others_in_flight = m_pool->n_flush[BUF_FLUSH_LIST] +
+                            m_pool->n_flush[BUF_FLUSH_SINGLE_PAGE];
+    mutex_exit(&m_pool->flush_state_mutex);
+    DBUG_EXECUTE_IF("mutate_lru_flusher_own_writes_only",
+                    others_in_flight = 0;);
     return {UT_LIST_GET_LEN(m_pool->free),
             m_n_waiters.load(),
             UT_LIST_GET_LEN(m_pool->LRU),
             m_pool->LRU_old != nullptr ? m_pool->LRU_old_len : 0,
-            in_flight(),
+            in_flight,
+            others_in_flight,
             m_writer_busy.load()};
   }
 

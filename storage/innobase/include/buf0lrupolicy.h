@@ -94,8 +94,10 @@ class Lru_policy {
     /** Pages in the LRU list, and in its old part. */
     size_t list{};
     size_t old{};
-    /** Pages whose write has begun and is not complete. */
+    /** Pages of LRU batches whose write has begun and is not complete. */
     size_t in_flight{};
+    /** Pages that others write: checkpoints, and threads that flush a page. */
+    size_t others_in_flight{};
     /** The writer has a batch that it has not handed to the disk yet. */
     bool writer_busy{};
   };
@@ -119,8 +121,11 @@ class Lru_policy {
   /** One walk along the list, from its tail. */
   class Walk {
    public:
-    Walk(size_t evict, size_t write, size_t depth)
-        : m_evict(evict), m_write(write), m_depth(depth) {}
+    Walk(size_t evict, size_t write, size_t depth, bool under_way)
+        : m_evict(evict),
+          m_write(write),
+          m_depth(depth),
+          m_under_way(under_way) {}
 
     /** @return true if the walk is over */
     bool is_over() const { return m_evicted >= m_evict || m_looked >= m_depth; }
@@ -157,6 +162,7 @@ class Lru_policy {
     size_t n_looked() const { return m_looked; }
     size_t n_collected() const { return m_collected; }
     size_t depth() const { return m_depth; }
+    bool began_under_way() const { return m_under_way; }
 
    private:
     /** The walk ends with so many pages evicted, or looked at. */
@@ -164,6 +170,8 @@ class Lru_policy {
     /** So many dirty pages are put aside for the writer. */
     size_t m_write;
     size_t m_depth;
+    /** Pages were being written when the walk began. */
+    bool m_under_way;
     size_t m_evicted{};
     size_t m_looked{};
     size_t m_collected{};
@@ -217,7 +225,8 @@ class Lru_policy {
 
   /** @return true if writes will make pages clean */
   static bool is_under_way(const State &state) {
-    return state.in_flight > 0 || state.writer_busy;
+    return state.in_flight > 0 || state.others_in_flight > 0 ||
+           state.writer_busy;
   }
 
   /** @return the next walk */
@@ -235,7 +244,7 @@ class Lru_policy {
         state.old > 0 && m_in_vain < OLD_PART_WALKS && is_under_way(state);
     const auto most = old_part ? state.old : SIZE_MAX;
     return {evict, state.writer_busy ? 0 : m_batch,
-            std::max(near, std::min(far, most))};
+            std::max(near, std::min(far, most)), is_under_way(state)};
   }
 
   /** @return true if the dirty pages of a walk are worth a batch now
@@ -272,8 +281,9 @@ class Lru_policy {
     }
     if (is_served(state)) return Next::SLEEP;
     if (walk.n_evicted() == 0 && walk.n_looked() < walk.depth()) {
-      /* It has seen all of the list. */
-      return Next::GIVE_UP;
+      /* It has seen all of the list. But what it has passed by as being written
+      may be clean now. */
+      return walk.began_under_way() ? Next::AGAIN : Next::GIVE_UP;
     }
     ++m_in_vain;
     m_far_at = m_now;
