@@ -193,6 +193,23 @@ bench-test: $(VENV)/complete ## Run the tests of the benchmarks (on a server, if
 superbuild-test: $(VENV)/complete ## Run the tests of the superbuild and of the demonstration
 	@$(VENV)/bin/python -m pytest --quiet -p no:cacheprovider $(if $(JUNIT),--junitxml=$(JUNIT)) superbuild/tests
 
+# What make test runs of them, with reports in RESULTS. Each has a make of its own: another
+# user's has no part in the jobs of this one.
+tests = @$(1) env --unset=MAKEFLAGS $(MAKE) --no-print-directory $(2) PRESET=$(PRESET) JUNIT=$(abspath $(RESULTS))
+python_tests = $(addprefix python-tests-,bench superbuild power)
+.PHONY: python-tests $(python_tests)
+python-tests: $(python_tests)
+
+python-tests-bench: $(VENV)/complete
+	$(call tests,superbuild/as-user.sh,bench-test)/bench.xml
+
+# As root, too: they test what root's calls do.
+python-tests-superbuild: $(VENV)/complete
+	$(call tests,,superbuild-test)/superbuild.xml
+
+python-tests-power: $(VENV)/complete $(RECORDER)
+	$(call tests,superbuild/as-user.sh --fuse env POWERCUT_FOLDER=$(abspath $(RESULTS)/../powercut),power-tests)/powercut.xml
+
 .PHONY: deps release unoptimised debug asan tsan stock stock-debug
 deps: ## Install the Debian packages that are missing
 	@superbuild/dependencies.sh
