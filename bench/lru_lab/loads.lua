@@ -1,7 +1,7 @@
 -- Copyright (c) 2026, Sluice contributors.
 -- GPLv2, see LICENSE.
 -- The loads of lru_lab for a server. Point selects of rows of sbtest1; beside them,
--- if scan_chunk is set, the rows of sbtest2 one chunk after the other, all clients together;
+-- if scan_chunk is set, the rows of sbtest2 one chunk after the other;
 -- if insert_every is set, new rows of sbtest3.
 
 sysbench.cmdline.options = {
@@ -12,7 +12,8 @@ sysbench.cmdline.options = {
   scatter = {"1: hot rows are scattered over the table", 0},
   scan_rows = {"Rows of sbtest2", 1},
   scan_chunk = {"Rows of it that a scan reads; 0: no scan", 0},
-  scan_every = {"Point selects for each of them", 50},
+  scan_every = {"Point selects of a client for each of them", 50},
+  scan_clients = {"Clients that scan, each from its own place on; 0: all", 0},
   move_s = {"The hot spot moves after so many seconds", 0},
   insert_every = {"Ten rows go into sbtest3 after so many point selects; 0: none", 0}
 }
@@ -53,7 +54,9 @@ function thread_init()
   point = connection:prepare("SELECT c FROM sbtest1 WHERE id = ?")
   id = point:bind_create(int)
   point:bind_param(id)
-  if opt.scan_chunk > 0 then
+  scans = opt.scan_chunk > 0 and
+    (opt.scan_clients == 0 or sysbench.tid < opt.scan_clients)
+  if scans then
     scan = connection:prepare("SELECT SUM(LENGTH(c)) FROM sbtest2 WHERE id BETWEEN ? AND ?")
     low = scan:bind_create(int)
     high = scan:bind_create(int)
@@ -71,7 +74,7 @@ function event()
   id:set(row_of())
   point:execute()
   n = n + 1
-  if opt.scan_chunk > 0 and n % opt.scan_every == 0 then
+  if scans and n % opt.scan_every == 0 then
     low:set(position + 1)
     high:set(math.min(position + opt.scan_chunk, opt.scan_rows))
     scan:execute()

@@ -285,9 +285,10 @@ class Measurement:
         if chunk:
             load["scan_pages"] = str(round(self._options.scan_rows / self._rows_page))
             load["scan_chunk"] = str(round(chunk / self._rows_page))
+            load.pop("scan_clients", None)
+            load["scan_every"] = str(round(self._points_a_scan()))
             # A scan is a statement as well.
-            every = int(load.get("scan_every", 50))
-            queries *= every / (every + 1)
+            queries *= self._per_statement()
         if "insert_every" in load:
             # Ten rows at a time; they are no executions of a prepared statement.
             load["create_every"] = str(round(int(load.pop("insert_every")) * self._rows_page / 10))
@@ -330,8 +331,14 @@ class Measurement:
         """Point selects a statement."""
         if not self._scans():
             return 1
-        every = int(self._load.get("scan_every", 50))
-        return every / (every + 1)
+        points = self._points_a_scan()
+        return points / (points + 1)
+
+    def _points_a_scan(self) -> float:
+        """Point selects of all clients for each chunk of a scan."""
+        clients = self._options.clients
+        scanning = int(self._load.get("scan_clients", 0)) or clients
+        return int(self._load.get("scan_every", 50)) * clients / scanning
 
     def _is_stock(self) -> bool:
         if any("innodb_lru_flusher=OFF" in option for option in self._extra):
