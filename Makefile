@@ -91,8 +91,8 @@ MINUTES ?= 30
 stress-ddl: $(VENV)/complete ## DDL of all kinds beside page I/O, rows checked (PRESET=debug|asan|tsan, MINUTES=30, KILL=1: kill -9)
 	@$(VENV)/bin/python superbuild/stress/ddl.py --preset $(PRESET) --minutes $(MINUTES) $(if $(KILL),--kill)
 
-stress-disk: $(VENV)/complete ## A disk that fills, and one that fails, rows checked (PRESET=debug|asan|release|stock; root, mounts a tmpfs)
-	@$(VENV)/bin/python superbuild/stress/disk.py --preset $(PRESET)
+stress-disk: $(VENV)/complete ## A disk that fills or fails, threads that cannot be had, rows checked (PRESET=debug|asan|release|stock FAULTS=full,write,sync,threads,submit; root, mounts a tmpfs)
+	@$(VENV)/bin/python superbuild/stress/disk.py --preset $(PRESET) $(call given,FAULTS)
 
 stress-faults: $(VENV)/complete ## System calls of a purge that fail, files and rows checked (PRESET=debug|asan|release; needs strace)
 	@$(VENV)/bin/python superbuild/stress/faults.py --preset $(PRESET)

@@ -10,8 +10,12 @@ others fill tables until there is no space. Updates must go on then, or fail wit
 inserts must work again. In every second round the server is killed while the disk is
 full.
 
-Then all writes to data files fail (fail_writes.c). InnoDB ends the server when it
-cannot write a page; it must not hang. The disk is mended, the server recovers.
+Then all writes to data files fail, or all syncs of them (fail_calls.c). InnoDB ends the
+server when it cannot write or sync a page; it must not hang. The disk is mended, the server
+recovers. With native AIO, io_submit() fails for some seconds: the server has to go on.
+
+Last, threads cannot be created while the server starts, each time from another one on. It may
+start, or end; it must not hang, and starts as ever when threads can be had.
 
 After each step all rows are checked.
 """
@@ -20,6 +24,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import os
 import random
 import signal
@@ -46,6 +51,11 @@ NO_SPACE = {1114, 1021}
 #: Lock wait timeout, deadlock: another session has won.
 LOST = {1205, 1213}
 GONE = {2003, 2006, 2013, 2002}
+#: io_submit() fails for so long.
+SUBMIT_SECONDS = 3
+#: How long a start takes at most.
+START_SECONDS = 120
+FAULTS = ("full", "write", "sync", "threads", "submit")
 CHECKSUM = "CRC32(CONCAT(id, ':', v, ':', pad))"
 
 
@@ -191,18 +201,73 @@ def full_disk(server: Server, *, kill: bool) -> None:
     )
 
 
-def failing_disk(server: Server, flag: Path) -> None:
-    """Lets all writes of pages fail until the server has gone, and starts it again."""
+class Fault:
+    """Calls that fail_calls.c lets fail."""
+
+    def __init__(self, flag: Path) -> None:
+        self._flag = flag
+        self._made = flag.with_suffix(".made")
+
+    def begin(self, word: str) -> None:
+        self._flag.write_text(word)
+
+    def end(self) -> int:
+        """How many calls have failed."""
+        self._flag.unlink()
+        count = self._made.stat().st_size if self._made.exists() else 0
+        self._made.unlink(missing_ok=True)
+        return count
+
+
+def failing_disk(server: Server, fault: Fault, call: str) -> None:
+    """Lets all writes or syncs of data files fail until the server has gone, and starts it again."""
     load = Load(server)
     load.start(update, WRITERS)
     load.wait("updates run", lambda: load.done >= 1000)
-    flag.touch()
+    fault.begin(call)
     load.wait("the server gives up", lambda: not server.running)
-    flag.unlink()
+    fault.end()
     load.end()
     seconds = server.start()
     check(server)
-    print(f"stress-disk: failed, up again after {seconds:.1f} s, rows are right", flush=True)
+    print(f"stress-disk: {call} failed, up again after {seconds:.1f} s, rows are right", flush=True)
+
+
+def no_submit(server: Server, fault: Fault) -> None:
+    """Lets io_submit() fail for a while; the server goes on."""
+    load = Load(server)
+    load.start(update, WRITERS)
+    load.wait("updates run", lambda: load.done >= 1000)
+    fault.begin("submit")
+    time.sleep(SUBMIT_SECONDS)
+    if not server.running:
+        raise Failure("the server did not survive")
+    if fault.end() == 0:
+        raise Failure("io_submit() was not called")
+    before = load.done
+    load.wait("updates run again", lambda: load.done >= before + 1000)
+    load.end()
+    check(server)
+    print("stress-disk: io_submit failed for a while, rows are right", flush=True)
+
+
+def no_threads(server: Server, fault: Fault) -> None:
+    """Starts the server with no thread, one, and so on, until it has all that it asks for."""
+    started = []
+    for most in itertools.count():
+        fault.begin(f"thread {most}")
+        if server.try_to_start(START_SECONDS):
+            started.append(most)
+            server.kill()
+        if fault.end() == 0:
+            break
+    server.start()
+    check(server)
+    print(
+        f"stress-disk: with 0 to {most} threads the server started with {started[0]} or more"
+        f" ({len(started)} of {most + 1}), and hung never; then it starts, rows are right",
+        flush=True,
+    )
 
 
 @contextlib.contextmanager
@@ -223,9 +288,10 @@ def small_file_system(where: Path) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", str(where)], check=True)
 
 
-def run(options: argparse.Namespace, home: Path, work: Path) -> None:
-    library, flag = work / "fail_writes.so", work / "fail_writes"
-    source = Path(__file__).with_name("fail_writes.c")
+def run(options: argparse.Namespace, faults: list[str], home: Path, work: Path) -> None:
+    library, flag = work / "fail_calls.so", work / "fail_calls"
+    fault = Fault(flag)
+    source = Path(__file__).with_name("fail_calls.c")
     subprocess.run(
         ["cc", "-shared", "-fPIC", "-O2", "-o", str(library), str(source), "-ldl"], check=True
     )
@@ -235,7 +301,7 @@ def run(options: argparse.Namespace, home: Path, work: Path) -> None:
         [
             "--innodb-buffer-pool-size=5M",
             "--innodb-redo-log-capacity=16M",
-            "--innodb-use-native-aio=OFF",
+            f"--innodb-use-native-aio={'ON' if 'submit' in faults else 'OFF'}",
             "--innodb-flush-log-at-trx-commit=2",
             "--innodb-io-capacity=4000",
             "--skip-log-bin",
@@ -244,18 +310,25 @@ def run(options: argparse.Namespace, home: Path, work: Path) -> None:
             f"--loose-innodb-page-io-fast-path={options.fast_path}",
             *options.mysqld,
         ],
-        {"LD_PRELOAD": str(library), "FAIL_WRITES": str(flag)},
+        {"LD_PRELOAD": str(library), "FAIL_CALLS": str(flag)},
     )
     server.initialize()
     server.start()
     try:
         prepare(server)
-        for number in range(options.rounds):
-            full_disk(server, kill=number % 2 == 1)
+        if "full" in faults:
+            for number in range(options.rounds):
+                full_disk(server, kill=number % 2 == 1)
         if complaints := server.complaints():
             raise Failure("in its log:\n" + "\n".join(complaints[:20]))
-        for _ in range(options.rounds):
-            failing_disk(server, flag)
+        for call in ("write", "sync"):
+            for _ in range(options.rounds if call in faults else 0):
+                failing_disk(server, fault, call)
+        if "submit" in faults:
+            no_submit(server, fault)
+        if "threads" in faults:
+            server.kill()
+            no_threads(server, fault)
         if (status := server.stop()) != 0:
             raise Failure(f"the shutdown ended with {status}:\n{server.last_words()}")
     except (Failure, pymysql.Error) as error:
@@ -270,20 +343,30 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--preset", default="debug", help="the build (debug)")
     parser.add_argument("--rounds", type=int, default=4, help="of each kind (4)")
+    parser.add_argument(
+        "--faults", default=",".join(FAULTS), help=f"what fails ({','.join(FAULTS)})"
+    )
     parser.add_argument("--fast-path", default="ON", choices=["ON", "OFF"])
     parser.add_argument("--mysqld", action="append", default=[], help="one more option of mysqld")
     options = parser.parse_args()
     # So that what was mounted and started does not stay.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stress-disk: ended by SIGTERM"))
-    with tempfile.TemporaryDirectory(prefix="stress-disk.") as work:
-        home = Path(work) / "server"
-        home.mkdir()
-        try:
-            with small_file_system(home / "data"):
-                run(options, home, Path(work))
-        except Failure as failure:
-            print(f"stress-disk: FAILED: {failure}", file=sys.stderr)
-            return 1
+    wanted = options.faults.split(",")
+    if unknown := set(wanted) - set(FAULTS):
+        parser.error(f"--faults: {', '.join(sorted(unknown))} is none of {', '.join(FAULTS)}")
+    # io_submit() is called by a server with native AIO only.
+    for faults in ([f for f in wanted if f != "submit"], [f for f in wanted if f == "submit"]):
+        if not faults:
+            continue
+        with tempfile.TemporaryDirectory(prefix="stress-disk.") as work:
+            home = Path(work) / "server"
+            home.mkdir()
+            try:
+                with small_file_system(home / "data"):
+                    run(options, faults, home, Path(work))
+            except Failure as failure:
+                print(f"stress-disk: FAILED: {failure}", file=sys.stderr)
+                return 1
     print("stress-disk: passed")
     return 0
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import getpass
 import os
 import re
@@ -30,6 +29,9 @@ SANITIZERS = os.environ | {
     # exitcode: reports are judged here, see tsan_reports.py.
     "TSAN_OPTIONS": "halt_on_error=0:exitcode=0:symbolize=0",
 }
+
+#: ER_CANT_CREATE_THREAD
+CANNOT_CREATE_THREAD = 1135
 
 
 class Failure(Exception):
@@ -109,6 +111,13 @@ class Server:
     def start(self) -> float:
         """Seconds until the first answer."""
         began = time.monotonic()
+        if not self.try_to_start():
+            raise Failure(f"the server did not start:\n{self.last_words()}")
+        return time.monotonic() - began
+
+    def try_to_start(self, seconds: float = float("inf")) -> bool:
+        """True when it answers, False if it has ended; neither within seconds is a failure."""
+        end = time.monotonic() + seconds
         self.socket.unlink(missing_ok=True)  # of a server that was killed
         with self.output.open("ab") as output:
             self._process = subprocess.Popen(
@@ -119,11 +128,17 @@ class Server:
             )
         while True:
             if self._process.poll() is not None:
-                raise Failure(f"the server did not start:\n{self.last_words()}")
+                return False
+            if time.monotonic() > end:
+                raise Failure(f"it neither starts nor ends:\n{self.last_words()}")
             if self.socket.exists():
-                with contextlib.suppress(pymysql.Error):
+                try:
                     self.connect(database=None).close()
-                    return time.monotonic() - began
+                    return True
+                except pymysql.Error as error:
+                    # It has no thread for a session, but that is an answer.
+                    if error.args[0] == CANNOT_CREATE_THREAD:
+                        return True
             time.sleep(0.05)
 
     #: What a subclass adds to each connection.
