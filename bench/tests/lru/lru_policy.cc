@@ -78,7 +78,7 @@ struct Model {
   size_t free{};
   std::deque<uint64_t> waiters;
   size_t in_flight{};
-  size_t others_in_flight{};
+  size_t others_under_way{};
   std::vector<std::list<Page>::iterator> batch;
   uint64_t now{};
   uint64_t freed{};
@@ -139,7 +139,7 @@ struct Model {
 
   Lru_policy::State state() const {
     return {free,      waiters.size(),   lru.size(), n_old,
-            in_flight, others_in_flight, writer_busy};
+            in_flight, others_under_way, writer_busy};
   }
 
   void serve() {
@@ -251,14 +251,14 @@ void run() {
       ++m.n_out;
       if (flusher == WAITING) wait_until = now;
     }
-    if (m.others_in_flight > 0 &&
+    if (m.others_under_way > 0 &&
         static_cast<double>(now) >= of("others_until") * 1e6) {
-      m.others_in_flight = 0;
+      m.others_under_way = 0;
       for (auto &page : m.lru) page.kind = Kind::CLEAN;
     }
   };
 
-  if (of("others_until") > 0) m.others_in_flight = m.lru.size();
+  if (of("others_until") > 0) m.others_under_way = m.lru.size();
 
   for (; m.now < of("seconds") * 1e6; m.now += STEP) {
     disk(m.now);

@@ -339,17 +339,18 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   Lru_policy::State state() const {
     mutex_enter(&m_pool->flush_state_mutex);
     const auto in_flight = m_pool->n_flush[BUF_FLUSH_LRU];
-    auto others_in_flight = m_pool->n_flush[BUF_FLUSH_LIST] +
+    auto others_under_way = m_pool->n_flush[BUF_FLUSH_LIST] +
                             m_pool->n_flush[BUF_FLUSH_SINGLE_PAGE];
     mutex_exit(&m_pool->flush_state_mutex);
+    others_under_way += m_pool->n_pend_reads.load();
     DBUG_EXECUTE_IF("mutate_lru_flusher_own_writes_only",
-                    others_in_flight = 0;);
+                    others_under_way = 0;);
     return {UT_LIST_GET_LEN(m_pool->free),
             m_n_waiters.load(),
             UT_LIST_GET_LEN(m_pool->LRU),
             m_pool->LRU_old != nullptr ? m_pool->LRU_old_len : 0,
             in_flight,
-            others_in_flight,
+            others_under_way,
             m_writer_busy.load()};
   }
 

@@ -96,8 +96,8 @@ class Lru_policy {
     size_t old{};
     /** Pages of LRU batches whose write has begun and is not complete. */
     size_t in_flight{};
-    /** Pages that others write: checkpoints, and threads that flush a page. */
-    size_t others_in_flight{};
+    /** Pages that others write, as checkpoints do, or read. */
+    size_t others_under_way{};
     /** The writer has a batch that it has not handed to the disk yet. */
     bool writer_busy{};
   };
@@ -170,7 +170,7 @@ class Lru_policy {
     /** So many dirty pages are put aside for the writer. */
     size_t m_write;
     size_t m_depth;
-    /** Pages were being written when the walk began. */
+    /** Pages were under way when the walk began. */
     bool m_under_way;
     size_t m_evicted{};
     size_t m_looked{};
@@ -223,9 +223,9 @@ class Lru_policy {
     return state.waiters == 0 && state.free >= m_low_water;
   }
 
-  /** @return true if writes will make pages clean */
+  /** @return true if pages will be clean, or read: then they can be evicted */
   static bool is_under_way(const State &state) {
-    return state.in_flight > 0 || state.others_in_flight > 0 ||
+    return state.in_flight > 0 || state.others_under_way > 0 ||
            state.writer_busy;
   }
 
@@ -281,8 +281,8 @@ class Lru_policy {
     }
     if (is_served(state)) return Next::SLEEP;
     if (walk.n_evicted() == 0 && walk.n_looked() < walk.depth()) {
-      /* It has seen all of the list. But what it has passed by as being written
-      may be clean now. */
+      /* It has seen all of the list. But what was under way when it passed by
+      may be complete now. */
       return walk.began_under_way() ? Next::AGAIN : Next::GIVE_UP;
     }
     ++m_in_vain;
