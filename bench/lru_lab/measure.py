@@ -8,7 +8,7 @@
 Prints, and writes as CSV, a line for each span of each setting: queries, reads a query of the
 server, and those of the simulation with the same load, list length and speed; then the same
 for the last half. Beside a scan, point_reads are those of the table of the point selects alone, a
-point select; the Performance Schema counts them. A setting is innodb_old_blocks_pct/innodb_old_blocks_time, and may go on
+point select; the Performance Schema counts them, and the scans. A setting is innodb_old_blocks_pct/innodb_old_blocks_time, and may go on
 with more options of the server: 37/1000/innodb_old_blocks_turnover=50. It may begin with the name of
 another server and a colon, stock:37/1000; all servers use the same data, one after the other.
 
@@ -25,6 +25,7 @@ import statistics
 import subprocess
 import sys
 import time
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,10 @@ _COUNTERS = (
 _POINT_READS = (
     "SELECT COUNT_READ AS point_reads FROM performance_schema.file_summary_by_instance"
     " WHERE FILE_NAME LIKE '%/sbtest1.ibd'"
+)
+_SCANS = (
+    "SELECT COALESCE(SUM(COUNT_EXECUTE), 0) AS scans"
+    " FROM performance_schema.prepared_statements_instances WHERE SQL_TEXT LIKE 'SELECT SUM(%'"
 )
 
 
@@ -94,15 +99,22 @@ def summary(rows: list[dict[str, Any]]) -> str:
         ]
         cells.append(of_halves(halves, lambda r: r["queries"], "seconds", 0))
         cells += [
-            of_halves(halves, lambda r, name=name: r[name] * r["queries"], "queries", 4)
-            for name in ("made_young", "point_reads")
+            of_halves(halves, lambda r: r["made_young"] * r["queries"], "queries", 4),
+            of_halves(
+                halves,
+                lambda r: r["point_reads"] * (r["queries"] - r["scans"]),
+                lambda r: r["queries"] - r["scans"],
+                4,
+            ),
         ]
         lines.append(f"| {setting} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def of_halves(halves: list[Any], value: Any, by: str, digits: int) -> str:
-    each = sorted(sum(map(value, half)) / sum(r[by] for r in half) for half in halves if half)
+def of_halves(halves: list[Any], value: Any, by: Any, digits: int) -> str:
+    if isinstance(by, str):
+        by = itemgetter(by)
+    each = sorted(sum(map(value, half)) / sum(map(by, half)) for half in halves if half)
     middle = statistics.median(each)
     return f"{middle:.{digits}f} [{each[0]:.{digits}f} – {each[-1]:.{digits}f}]"
 
@@ -169,9 +181,8 @@ class Measurement:
                 "measured": round(span["reads"] / span["queries"], 5),
                 "simulated": reads_query,
                 "made_young": round(span["made_young"] / span["queries"], 5),
-                "point_reads": round(
-                    span["point_reads"] / (span["queries"] * self._per_statement()), 5
-                ),
+                "scans": span["scans"],
+                "point_reads": round(span["point_reads"] / (span["queries"] - span["scans"]), 5),
             }
             row["error_pct"] = round(100 * (row["simulated"] / row["measured"] - 1), 2)
             rows.append(row)
@@ -231,10 +242,12 @@ class Measurement:
         status = self._server.status("Com_stmt_execute")
         counts = {name.lower(): float(value) for name, value in row.items()}
         counts["queries"] = float(status["com_stmt_execute"])
-        counts["point_reads"] = counts["reads_"]
+        counts["point_reads"], counts["scans"] = counts["reads_"], 0.0
         if self._scans():
             (row,) = self._server.rows(_POINT_READS)
             counts["point_reads"] = float(row["point_reads"])
+            (row,) = self._server.rows(_SCANS)
+            counts["scans"] = float(row["scans"])
         counts["at"] = time.monotonic()
         return counts
 
@@ -267,6 +280,7 @@ class Measurement:
                         "queries": last["queries"] - before["queries"],
                         "reads": last["reads_"] - before["reads_"],
                         "point_reads": last["point_reads"] - before["point_reads"],
+                        "scans": last["scans"] - before["scans"],
                         "made_young": last["made_young"] - before["made_young"],
                         "seconds": last["at"] - before["at"],
                         "pages": int(last["pages"]),
