@@ -8,6 +8,7 @@ combinations (binary log formats) passed: nobody reads a list of skips, and a mi
 plugin would turn a whole suite green.
 """
 
+import re
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -15,6 +16,8 @@ from pathlib import Path
 SKIPS = Path(__file__).parent / "skips"
 # What a reader of the end of a log needs: enough to see which line is at fault.
 REASON_LINES = 8
+# Lines of a server's log that say why it has ended.
+SERIOUS = re.compile(r"\[ERROR\]|Assertion|got signal|AddressSanitizer|ThreadSanitizer")
 
 
 def reason(failure):
@@ -28,7 +31,15 @@ def reason(failure):
         if is_diff and line[0] in "+-" and not line.startswith(("+++ ", "--- "))
     ]
     errors = [line for line in lines if line.startswith(("mysqltest: ", "Returned error: ", "E  "))]
-    return (differing or errors or lines)[:REASON_LINES] or [failure.get("message") or ""]
+    said = [line.strip() for line in (failure.get("message") or "").splitlines() if line.strip()]
+    if differing or errors:
+        # Of a test that hung, mysqltest says only where.
+        hung = [line for line in said if "timeout" in line.lower()]
+        return (hung + (differing or errors))[:REASON_LINES]
+    # A server or mysqltest itself has ended: mtr's message says which, and the log
+    # of the server, if there is one, says why.
+    serious = [line for line in lines if SERIOUS.search(line)]
+    return (said + (serious or lines))[:REASON_LINES] or [""]
 
 
 def read_skips(path=SKIPS):

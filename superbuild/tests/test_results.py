@@ -85,6 +85,37 @@ def test_the_error_of_the_server_is_told(tmp_path):
     ]
 
 
+def test_what_has_ended_is_told(tmp_path):
+    def why(message, log):
+        case = (
+            '<testcase name="bad" status="fail" suitename="s">'
+            f'<failure message="{message}">{log}</failure></testcase>'
+        )
+        return next(iter(add_up(tmp_path, case)[1].values()))
+
+    assert why("mysqltest failed with unexpected return code 139", "the last\nlines") == [
+        "mysqltest failed with unexpected return code 139",
+        "the last",
+        "lines",
+    ]
+    assert why("Server mysqld.1 failed during test run", "it starts\nmysqld got signal 6 ;") == [
+        "Server mysqld.1 failed during test run",
+        "mysqld got signal 6 ;",
+    ]
+
+
+def test_of_what_hung_it_says_so(tmp_path):
+    case = (
+        '<testcase name="hung" status="fail" suitename="s">'
+        '<failure message="Test failed, Test case timeout after 900 seconds"><![CDATA[\n'
+        "mysqltest: At line 101: shutdown_server $ss_timeout\n]]></failure></testcase>"
+    )
+    assert add_up(tmp_path, case)[1]["s.hung (own)"] == [
+        "Test failed, Test case timeout after 900 seconds",
+        "mysqltest: At line 101: shutdown_server $ss_timeout",
+    ]
+
+
 def test_nothing_passed_is_a_failure(checkout):
     report = checkout.path / "own.xml"
     report.write_text("<testsuites></testsuites>")
