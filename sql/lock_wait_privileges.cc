@@ -59,6 +59,29 @@ class Acl_cache_try_lock {
   MDL_request m_request;
 };
 
+/**
+  Which privileges on a schema, or on all, let an account see what is in it:
+  those by which INFORMATION_SCHEMA shows such objects. Who may only execute
+  routines is shown no tables, and who may only read tables no routines.
+*/
+Access_bitmask privileges_that_show(MDL_key::enum_mdl_namespace mdl_namespace) {
+  DBUG_EXECUTE_IF("mutate_1205_any_privilege", return DB_OP_ACLS;);
+  switch (mdl_namespace) {
+    case MDL_key::SCHEMA:
+      return DB_OP_ACLS;
+    case MDL_key::FUNCTION:
+    case MDL_key::PROCEDURE:
+    case MDL_key::LIBRARY:
+      return SHOW_PROC_ACLS;
+    case MDL_key::TRIGGER:
+      return TRIGGER_ACL;
+    case MDL_key::EVENT:
+      return EVENT_ACL;
+    default:
+      return TABLE_OP_ACLS;
+  }
+}
+
 /** Privileges on a schema, without those of roles (@sa acl_get()). */
 Access_bitmask schema_privileges(const Security_context *sctx, const char *db) {
   for (ACL_DB &acl_db : *acl_dbs) {
@@ -98,10 +121,11 @@ bool lock_wait_may_see_name(THD *thd, MDL_key::enum_mdl_namespace mdl_namespace,
   DBUG_EXECUTE_IF("mutate_1205_privileges", return true;);
   mysql_mutex_assert_not_owner(&LOCK_open);
 
+  const Access_bitmask enough = privileges_that_show(mdl_namespace);
   Security_context *sctx = &thd->m_main_security_ctx;
   DBUG_EXECUTE_IF("mutate_1205_definer", sctx = thd->security_context(););
   if (sctx->check_access(PROCESS_ACL) ||
-      (sctx->master_access(db) & DB_OP_ACLS) != 0)
+      (sctx->master_access(db) & enough) != 0)
     return true;
   if (sctx->priv_user().length == 0) return false;
 
@@ -116,7 +140,7 @@ bool lock_wait_may_see_name(THD *thd, MDL_key::enum_mdl_namespace mdl_namespace,
   if (acl_dbs == nullptr || column_priv_hash == nullptr) return false;
 
   if (((has_roles ? sctx->db_acl(db_str) : schema_privileges(sctx, db)) &
-       DB_OP_ACLS) != 0)
+       enough) != 0)
     return true;
 
   Acl_type routine_type;
