@@ -1,0 +1,123 @@
+#ifndef TABLE_MAP_BODY_INCLUDED
+#define TABLE_MAP_BODY_INCLUDED
+/* Copyright (c) 2026, Sluice contributors.
+
+   This program is free software; you can redistribute it and/or modify
+   it under the terms of the GNU General Public License, version 2.0,
+   as published by the Free Software Foundation.
+
+   This program is distributed in the hope that it will be useful,
+   but WITHOUT ANY WARRANTY; without even the implied warranty of
+   MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+   GNU General Public License, version 2.0, for more details.
+
+   You should have received a copy of the GNU General Public License
+   along with this program; if not, write to the Free Software
+   Foundation, Inc., 51 Franklin St, Fifth Floor, Boston, MA 02110-1301  USA */
+
+/**
+  @file sql/table_map_body.h
+
+  What a table map event says of a table's columns, kept with the open table.
+*/
+
+#include <cstring>
+#include <initializer_list>
+#include <new>
+
+#include "my_dbug.h"
+#include "my_inttypes.h"
+#include "sql/table.h"
+
+/**
+  The part of a table map event that follows the names of database and table:
+  number, types, metadata and nullability of the columns, and the optional
+  metadata. It depends on the table's definition and on binlog_row_metadata
+  alone, so it is made for the first statement that changes the open table, and
+  written again for the others. It lives as long as the TABLE, which a changed
+  definition does not survive.
+
+  Locking: none. A TABLE is used by one thread at a time.
+*/
+class Table_map_body {
+ public:
+  /** Some bytes of the event. */
+  struct Part {
+    const void *start;
+    size_t length;
+  };
+
+  /**
+    @param table         open table
+    @param row_metadata  a value of binlog_row_metadata
+    @return what was kept for this value, or nullptr
+  */
+  static const Table_map_body *kept_with(const TABLE *table,
+                                         ulong row_metadata) {
+    if (is_changed_by_test()) return nullptr;
+    return table->table_map_bodies[slot(row_metadata)];
+  }
+
+  /**
+    Keeps a body in the memory of the table. Without memory nothing is kept, and
+    the table's MEM_ROOT reports that.
+
+    @param table         open table
+    @param row_metadata  the value of binlog_row_metadata that it was made by
+    @param n_columns     number of columns in the event
+    @param parts         its bytes
+  */
+  static void keep(TABLE *table, ulong row_metadata, ulong n_columns,
+                   std::initializer_list<Part> parts) {
+    if (is_changed_by_test() ||
+        DBUG_EVALUATE_IF("mutate_table_map_body_not_kept", true, false)) {
+      return;
+    }
+    size_t length = 0;
+    for (const Part &part : parts) length += part.length;
+    void *memory = table->mem_root.Alloc(sizeof(Table_map_body) + length);
+    if (memory == nullptr) return;
+    auto *body = new (memory) Table_map_body{n_columns, length};
+    uchar *to = reinterpret_cast<uchar *>(body + 1);
+    for (const Part &part : parts) {
+      memcpy(to, part.start, part.length);
+      to += part.length;
+    }
+    table->table_map_bodies[slot(row_metadata)] = body;
+  }
+
+  const uchar *bytes() const {
+    return reinterpret_cast<const uchar *>(this + 1);
+  }
+
+  const ulong n_columns;
+  const size_t length;  ///< of bytes()
+
+ private:
+  Table_map_body(ulong columns, size_t bytes)
+      : n_columns(columns), length(bytes) {}
+
+  static size_t slot(ulong row_metadata) {
+    return DBUG_EVALUATE_IF("mutate_table_map_body_one_slot", 0, row_metadata);
+  }
+
+  /**
+    Upstream's tests have events written that are wrong on purpose.
+    @return true if this event may be one, so that it is not to be kept
+  */
+  static bool is_changed_by_test() {
+#ifndef NDEBUG
+    for (const char *keyword :
+         {"binlog_omit_last_column_from_table_map_event",
+          "inject_invalid_column_type", "inject_invalid_blob_size",
+          "inject_invalid_geometry_type", "simulate_no_optional_metadata",
+          "simulate_init_charset_field_error", "dont_log_column_name",
+          "simulate_init_primary_key_field_error"}) {
+      if (DBUG_EVALUATE_IF(keyword, true, false)) return true;
+    }
+#endif
+    return false;
+  }
+};
+
+#endif  // TABLE_MAP_BODY_INCLUDED
