@@ -22,10 +22,15 @@ this program; if not, write to the Free Software Foundation, Inc.,
  threads that need pages, for test_lru_policy.py.
 
  lru_policy NAME=VALUE...  Prints what happened as one line of JSON. Time goes
- in steps of 50 microseconds. */
+ in steps of 50 microseconds.
+
+ With hot=N, the page cleaner on a model of the flush list instead: N pages that
+ are changed all the time and never evicted, and the age of the checkpoint. Time
+ goes in seconds. */
 
 #include "buf0lrupolicy.h"
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -45,6 +50,8 @@ std::map<std::string, double> parameters{
     {"rate", 10000},    // pages a second that are taken
     {"dirty", 0},       // part of the pages that are changed
     {"tail_dirty", 0},  // pages at the tail that are dirty at the start
+    {"zip", 0},      // of the pages at the start, so large a part has no frame
+    {"reading", 0},  // 1: others are reading pages all the time
     {"all_fixed", 0},   // 1: no page can be evicted or written
     {"log", 100},       // flush of the redo log for a batch; <0: hangs
     {"write", 500},     // doublewrite and data files; <0: hangs
@@ -54,17 +61,27 @@ std::map<std::string, double> parameters{
     {"free_pages", 0},  // innodb_lru_flusher_free_pages
     {"settings_rate", 1024},
     {"seconds", 2},
-    {"stall_from", 1e9},   // the writer hangs from that second on
-    {"cleaned_at", 1e9},   // others write all dirty pages at that second
-    {"others_until", 0},   // others are writing all pages until that second
+    {"stall_from", 1e9},    // the writer hangs from that second on
+    {"cleaned_at", 1e9},    // others write all dirty pages at that second
+    {"others_until", 0},    // others are writing all pages until that second
     {"clients", 64},        // threads: no more of them wait
     {"flusher_delay", 20},  // until the flusher runs when it is woken
-    {"off_core", 0}         // each walk takes so much longer: others run, and the disk
+    {"hot", 0},             // pages that are changed all the time
+    {"redo", 0.02},         // redo log of a second, as part of its capacity
+    {"burst", 0},           // the same, from that second on:
+    {"burst_from", 1e9},
+    {"lumps", 0},         // 1: pages are evicted each fourth second only
+    {"lwm", 0.1},         // innodb_adaptive_flushing_lwm, as part of it
+    {"evicted", 1e6},     // pages that are evicted in a second
+    {"upstream", 0},      // pages that upstream would write in a second
+    {"most_dirty", 1e6},  // by innodb_max_dirty_pages_pct
+    {"off_core", 0}  // each walk takes so much longer: others run, and the disk
 };
 
 double of(const char *name) { return parameters.at(name); }
 
-enum class Kind { CLEAN, DIRTY, FIXED, IN_FLIGHT };
+/** ZIP: clean, and compressed only. Nothing can be read into its place. */
+enum class Kind { CLEAN, DIRTY, FIXED, IN_FLIGHT, ZIP };
 
 struct Page {
   Kind kind;
@@ -95,7 +112,7 @@ struct Model {
   /** What is printed. */
   uint64_t n_taken{}, n_waits{}, max_wait{}, n_walks{}, n_looked{}, n_evicted{},
       n_batches{}, n_batch_pages{}, n_gave_up{}, n_wakeups{}, n_young_evicted{},
-      n_self{}, n_late_waits{}, n_dismissed{};
+      n_self{}, n_late_waits{}, n_dismissed{}, n_zip_evicted{};
   /** When others wrote pages, and the first one was evicted. */
   uint64_t cleaned{}, found{};
 
@@ -172,6 +189,16 @@ struct Model {
   }
 };
 
+void print(const std::map<std::string, uint64_t> &result) {
+  const char *separator = "{";
+  for (const auto &[name, value] : result) {
+    std::printf("%s\"%s\": %llu", separator, name.c_str(),
+                static_cast<unsigned long long>(value));
+    separator = ", ";
+  }
+  std::puts("}");
+}
+
 void run() {
   Model m;
   Lru_policy policy;
@@ -183,8 +210,9 @@ void run() {
   for (size_t i = 0; i < settings.pool; ++i) {
     const auto kind = of("all_fixed") != 0 || of("others_until") > 0
                           ? Kind::FIXED
-                      : i < of("tail_dirty") ? Kind::DIRTY
-                                             : Kind::CLEAN;
+                      : i < of("tail_dirty")                 ? Kind::DIRTY
+                      : (i * 7919) % 1000 < of("zip") * 1000 ? Kind::ZIP
+                                                             : Kind::CLEAN;
     m.lru.push_back({kind, i < settings.pool * 3 / 8});
     if (m.lru.back().old) {
       ++m.n_old;
@@ -251,7 +279,7 @@ void run() {
       ++m.n_out;
       if (flusher == WAITING) wait_until = now;
     }
-    if (m.others_under_way > 0 &&
+    if (of("others_until") > 0 && m.others_under_way > 0 &&
         static_cast<double>(now) >= of("others_until") * 1e6) {
       m.others_under_way = 0;
       for (auto &page : m.lru) page.kind = Kind::CLEAN;
@@ -259,6 +287,7 @@ void run() {
   };
 
   if (of("others_until") > 0) m.others_under_way = m.lru.size();
+  if (of("reading") > 0) m.others_under_way = 1;
 
   for (; m.now < of("seconds") * 1e6; m.now += STEP) {
     disk(m.now);
@@ -294,13 +323,19 @@ void run() {
     std::vector<std::list<Page>::iterator> collected;
     for (auto page = m.lru.begin(); page != m.lru.end() && !walk.is_over();) {
       const auto next = std::next(page);
-      const auto kind = page->kind == Kind::CLEAN   ? Lru_policy::Page::CLEAN
+      const bool zip = page->kind == Kind::ZIP;
+      const auto kind = page->kind == Kind::CLEAN || zip
+                            ? Lru_policy::Page::CLEAN
                         : page->kind == Kind::DIRTY ? Lru_policy::Page::DIRTY
                                                     : Lru_policy::Page::FIXED;
       switch (walk.look(kind)) {
         case Lru_policy::Action::EVICT:
           if (!page->old) ++m.n_young_evicted;
           m.remove(page);
+          if (zip) {
+            ++m.n_zip_evicted;
+            break;
+          }
           walk.evicted(1);
           ++m.free;
           ++m.freed;
@@ -365,6 +400,7 @@ void run() {
       {"walks", m.n_walks},
       {"looked", m.n_looked},
       {"evicted", m.n_evicted},
+      {"zip_evicted", m.n_zip_evicted},
       {"batches", m.n_batches},
       {"batch_pages", m.n_batch_pages},
       {"written", m.n_written},
@@ -376,13 +412,55 @@ void run() {
       {"target", policy.target()},
       {"low_water", policy.low_water()},
       {"free", m.free}};
-  const char *separator = "{";
-  for (const auto &[name, value] : result) {
-    std::printf("%s\"%s\": %llu", separator, name.c_str(),
-                static_cast<unsigned long long>(value));
-    separator = ", ";
+  print(result);
+}
+
+void run_page_cleaner() {
+  Lru_preflush_policy policy;
+  /* When each page of the flush list was changed first, oldest first. */
+  std::deque<double> list(static_cast<size_t>(of("hot")), 0.0);
+  double most_age = 0, lsn = 0, average = 0, averaged_at = 0;
+  uint64_t written = 0, left = 0;
+  for (double now = 1; now <= of("seconds"); ++now) {
+    lsn += now > of("burst_from") ? of("burst") : of("redo");
+    /* As Adaptive_flush::set_average(). */
+    if (static_cast<uint64_t>(now) % 30 == 0) {
+      average = (average + (lsn - averaged_at) / 30) / 2;
+      averaged_at = lsn;
+    }
+    const auto age = lsn - list.front();
+    most_age = std::max(most_age, age);
+    /* As set_flush_target_by_lsn(). */
+    size_t for_lsn = 0;
+    for (auto at : list) for_lsn += at <= list.front() + 3 * average;
+    for_lsn = std::max<size_t>(1, for_lsn / 3);
+
+    Lru_preflush_policy::State state;
+    state.now = now;
+    state.evicted = static_cast<uint64_t>(now * of("evicted"));
+    if (of("lumps") != 0) {
+      state.evicted =
+          static_cast<uint64_t>(std::floor(now / 4) * 4 * of("evicted"));
+    }
+    state.for_lsn = for_lsn;
+    state.age = age;
+    state.is_old = age > of("lwm");
+    state.dirty = list.size();
+    state.most_dirty = static_cast<size_t>(of("most_dirty"));
+    auto n = static_cast<size_t>(of("upstream"));
+    if (const auto ours = policy.pages(state)) {
+      n = *ours;
+      ++left;
+    }
+    for (size_t i = 0; i < std::min(n, list.size()); ++i) {
+      list.pop_front();
+      list.push_back(lsn);
+      ++written;
+    }
   }
-  std::puts("}");
+  print({{"most_age", static_cast<uint64_t>(most_age * 100)},
+         {"written", written},
+         {"left", left}});
 }
 
 }  // namespace
@@ -398,6 +476,10 @@ int main(int argc, char **argv) {
     }
     parameters[name] = std::atof(value + 1);
   }
-  run();
+  if (of("hot") > 0) {
+    run_page_cleaner();
+  } else {
+    run();
+  }
   return 0;
 }

@@ -120,6 +120,14 @@ def test_the_young_part_is_searched_in_the_end(run: Run) -> None:
     assert r["max_wait"] <= 250000 and r["late_waits"] == 0
 
 
+def test_hot_pages_stay_when_all_writes_are_complete_for_a_moment(run: Run) -> None:
+    """All but the newest pages are dirty, and the evictor gets a processor when nothing is under
+    way any more: what it has not found in the old part it does not take from the young one."""
+    r = run(rate=30000, dirty=1, write=4000, segments=1, pool=16384, segment=128, off_core=4500)
+    assert r["dismissed"] == 0 and r["young_evicted"] == 0
+    assert r["written"] >= 20000, "the disk is the limit"
+
+
 def test_nothing_to_be_had(run: Run) -> None:
     r = run(all_fixed=1, clients=1, seconds=0.1)
     assert r["evicted"] == 0 and r["gave_up"] > 0
@@ -160,3 +168,58 @@ def test_a_pause_ends_digging(run: Run) -> None:
     """All of the old part is dirty and the disk stands still: at most a tenth of a processor."""
     r = run(pool=65536, tail_dirty=65536 * 3 // 8, log=-1, rate=0, free_pages=128)
     assert r["looked"] * 50e-9 < 0.1 * 2
+
+
+@pytest.mark.parametrize("part", [0.5, 0.9])
+@pytest.mark.parametrize("rate", [200, 20000])
+def test_compressed_pages_go_only_where_they_lie_before_frames(
+    run: Run, part: float, rate: int
+) -> None:
+    """Pages without a frame bring nothing, and while others read a walk in vain waits for them."""
+    r = run(pool=65536, zip=part, reading=1, rate=rate, seconds=0.2)
+    assert r["dismissed"] == 0
+    assert r["evicted"] <= r["taken"] + r["target"], "no more than is wanted"
+    assert r["zip_evicted"] <= r["evicted"] * part / (1 - part) * 1.2
+
+
+@pytest.mark.parametrize("redo", [0.002, 0.01, 0.03])
+@pytest.mark.parametrize("hot", [10, 1000])
+def test_hot_pages_are_written_as_often_as_the_redo_log_asks(
+    run: Run, redo: float, hot: int
+) -> None:
+    seconds = 20 / redo
+    r = run(hot=hot, redo=redo, seconds=seconds, upstream=hot)
+    assert r["most_age"] <= 75
+    assert r["left"] >= 0.95 * seconds, "upstream's number is hardly ever needed"
+    assert r["written"] <= max(3.5 * 20 * hot, 1.1 * seconds), "or a page a second"
+
+
+def test_nothing_is_written_for_a_young_redo_log(run: Run) -> None:
+    assert run(hot=1000, redo=0.001, seconds=90)["written"] == 0
+
+
+def test_what_is_above_the_limit_of_dirty_pages_is_written(run: Run) -> None:
+    r = run(hot=1000, redo=0.001, seconds=50, most_dirty=900)
+    assert r["written"] == pytest.approx(100 * 50, abs=200)
+
+
+def test_upstream_holds_where_little_is_evicted(run: Run) -> None:
+    r = run(hot=1000, redo=0.001, seconds=50, evicted=100, upstream=7)
+    assert r["left"] <= 50 and r["written"] >= 7 * 20
+    r = run(hot=1000, redo=0.001, seconds=50, evicted=0, upstream=7)
+    assert r["left"] == 0 and r["written"] == 7 * 50
+
+
+def test_pages_that_are_evicted_in_lumps_count_in_between(run: Run) -> None:
+    r = run(hot=1000, redo=0.01, seconds=500, evicted=3000, lumps=1, upstream=1000)
+    assert r["left"] >= 490
+
+
+@pytest.mark.parametrize("burst", [0.05, 0.1, 0.2])
+@pytest.mark.parametrize("burst_from", [0, 45, 200])
+def test_upstream_holds_when_the_redo_log_grows_too_fast(
+    run: Run, burst: float, burst_from: int
+) -> None:
+    """The average rate is that of the last minute: at first it is 0."""
+    r = run(hot=1000, redo=0, burst=burst, burst_from=burst_from, seconds=300, upstream=1000)
+    assert r["most_age"] <= 80

@@ -105,6 +105,9 @@ void Lru_flusher::work() {
       case Lru_policy::Next::AGAIN:
         break;
       case Lru_policy::Next::GIVE_UP:
+        /* A thread that has queued up since is not sent away: no walk was made
+        for it. */
+        if (state().waiters > now.waiters) break;
         m_policy.give_up(now);
         m_low_water.store(m_policy.low_water());
         m_gave_up = DBUG_EVALUATE_IF("mutate_lru_flusher_polls", false, true);

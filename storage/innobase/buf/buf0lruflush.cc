@@ -43,6 +43,8 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "buf0dblwr.h"
 #include "buf0flu.h"
 #include "buf0lruflusher.h"
+#include "log0files_capacity.h"
+#include "log0log.h"
 #include "my_dbug.h"
 #include "mysql/components/services/log_builtins.h"
 #include "mysql/psi/mysql_cond.h"
@@ -240,6 +242,11 @@ buf_block_t *buf_lru_flusher_wait_low(buf_pool_t *buf_pool, bool &waited) {
   return flusher->wait();
 }
 
+std::atomic<size_t> *buf_lru_flusher_held(const buf_pool_t *buf_pool) {
+  auto *const flusher = flusher_of(buf_pool);
+  return flusher != nullptr ? flusher->held() : nullptr;
+}
+
 void buf_lru_flusher_written(buf_pool_t *buf_pool) {
   /* Upstream's page cleaner says itself when a search is worth while. */
   if (!srv_lru_flusher &&
@@ -252,12 +259,50 @@ void buf_lru_flusher_written(buf_pool_t *buf_pool) {
 }
 
 #ifdef UNIV_DEBUG
+namespace {
+
+std::atomic<bool> batches_are_awaited{false};
+
+/** At a shutdown, holds up the end of the last batch until it is waited for.
+@return true if it was */
+bool sync_late() {
+  if (srv_shutdown_state.load() < SRV_SHUTDOWN_CLEANUP) return false;
+  while (!batches_are_awaited.load()) {
+    for (ulint i = 0; i < srv_buf_pool_instances; ++i) {
+      const auto *const buf_pool = buf_pool_from_array(i);
+      for (const auto n : buf_pool->n_flush) {
+        /* Not the last one. */
+        if (n > 0) return false;
+      }
+    }
+    ut_a(srv_shutdown_state.load() < SRV_SHUTDOWN_LAST_PHASE);
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+  return true;
+}
+
+}  // namespace
+
 void buf_lru_flusher_before_sync() {
   while (DBUG_EVALUATE_IF("lru_flusher_sync_hangs", true, false)) {
     std::this_thread::sleep_for(std::chrono::milliseconds{1});
   }
+  DBUG_EXECUTE_IF("lru_flusher_sync_late", {
+    if (sync_late()) {
+      ib::info() << "The end of a batch was waited for at shutdown "
+                 << srv_fast_shutdown;
+    }
+  });
 }
 #endif
+
+void buf_lru_flusher_await_batches() {
+  DBUG_EXECUTE_IF("mutate_lru_flusher_leaves_batches", return;);
+  ut_d(batches_are_awaited.store(true));
+  while (dblwr::n_batches() > 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+}
 
 void buf_lru_flusher_segment_free() {
   auto *const all = flushers.load(std::memory_order_acquire);
@@ -271,10 +316,14 @@ void buf_lru_flusher_segment_free() {
 
 namespace {
 
+/** Rounds in which the page cleaner has left dirty pages to the flusher. */
+std::atomic<uint64_t> n_preflush_left{0};
+
 /** The sums of all instances. */
 struct Sums {
   uint64_t pages_evicted{};
   uint64_t pages_flushed{};
+  uint64_t preflush_left{n_preflush_left};
   uint64_t rounds{};
   uint64_t wakeups{};
   uint64_t free_waits{};
@@ -303,6 +352,49 @@ Sums sums() {
 }
 
 }  // namespace
+
+ulint buf_lru_flusher_preflush(ulint n_pages, ulint pages_for_lsn, lsn_t age,
+                               bool is_old) {
+  /* That of innodb_max_dirty_pages_pct_lwm. */
+  constexpr double DEFAULT_LWM = 10;
+  /* There is one thread that asks. */
+  static Lru_preflush_policy policy;
+
+  ulint lru, free, dirty;
+  buf_get_total_list_len(&lru, &free, &dirty);
+  lsn_t limit_for_free_check;
+  lsn_t limit;
+  log_files_capacity_get_limits(*log_sys, limit_for_free_check, limit);
+  const std::chrono::duration<double> now =
+      std::chrono::steady_clock::now().time_since_epoch();
+
+  Lru_preflush_policy::State state;
+  state.now = now.count();
+  state.evicted = sums().pages_evicted;
+  state.for_lsn = pages_for_lsn;
+  state.age = static_cast<double>(age) / static_cast<double>(limit);
+  state.is_old = is_old;
+  state.dirty = dirty;
+  state.most_dirty = static_cast<size_t>(srv_max_buf_pool_modified_pct / 100 *
+                                         static_cast<double>(lru + free));
+  DBUG_EXECUTE_IF("mutate_lru_flusher_preflush_cached", state.for_lsn = 0;);
+  DBUG_EXECUTE_IF("mutate_lru_flusher_preflush_age", state.is_old = false;);
+  DBUG_EXECUTE_IF("mutate_lru_flusher_preflush_dirty", state.dirty = 0;);
+  const auto n = policy.pages(state);
+
+  /* Without the last two, nothing else moves a checkpoint that is waited for.
+   */
+  bool obeys = (srv_max_dirty_pages_pct_lwm != 0 &&
+                srv_max_dirty_pages_pct_lwm != DEFAULT_LWM) ||
+               !srv_adaptive_flushing || !srv_flush_sync;
+  DBUG_EXECUTE_IF("mutate_lru_flusher_preflush_lwm", obeys = false;);
+  if (!n.has_value() || obeys || !srv_lru_flusher ||
+      DBUG_EVALUATE_IF("mutate_lru_flusher_preflush", true, false)) {
+    return n_pages;
+  }
+  n_preflush_left.fetch_add(1, std::memory_order_relaxed);
+  return *n;
+}
 
 void buf_lru_flusher_print(FILE *file) {
   const auto n = sums();
@@ -339,6 +431,7 @@ int show(SHOW_VAR *var, char *buff, uint64_t value) {
   }
 DEFINE_SHOW(pages_evicted)
 DEFINE_SHOW(pages_flushed)
+DEFINE_SHOW(preflush_left)
 DEFINE_SHOW(rounds)
 DEFINE_SHOW(wakeups)
 DEFINE_SHOW(free_waits)

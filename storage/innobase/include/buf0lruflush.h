@@ -58,6 +58,11 @@ void buf_lru_flusher_start();
 free page go upstream's way from now on. */
 void buf_lru_flusher_stop();
 
+/** Waits until no thread flushes the data files at the end of a doublewrite
+batch. To be called before the files are closed, when no page is being written:
+a page does not count as such any more while its batch ends. */
+void buf_lru_flusher_await_batches();
+
 /** Frees what buf_lru_flusher_start() made. To be called when no other thread
 uses the buffer pool. */
 void buf_lru_flusher_free();
@@ -76,6 +81,22 @@ written is not to be evicted by the thread that completes the write. False while
 the pool is shrunk.
 @param[in]  buf_pool  buffer pool instance */
 [[nodiscard]] bool buf_lru_flusher_serves(const buf_pool_t *buf_pool);
+
+/** Says how many pages of the flush list the page cleaner is to write, as far
+as it cannot leave them to the flusher: see Lru_preflush_policy. To be called by
+the page cleaner once a second.
+@param[in]  n_pages        upstream's number, which holds if the flusher,
+                           innodb_adaptive_flushing or innodb_flush_sync is off,
+                           or innodb_max_dirty_pages_pct_lwm is neither 0 nor
+                           its default: then it is obeyed
+@param[in]  pages_for_lsn  pages to write in a second to keep up with the redo
+                           log
+@param[in]  age            bytes of redo log since the oldest change of a dirty
+                           page
+@param[in]  is_old         that is above innodb_adaptive_flushing_lwm
+@return pages to write in this second */
+[[nodiscard]] ulint buf_lru_flusher_preflush(ulint n_pages, ulint pages_for_lsn,
+                                             lsn_t age, bool is_old);
 
 /** What buf_lru_flusher_taken() does when the flusher is switched on. */
 void buf_lru_flusher_taken_low(buf_pool_t *buf_pool);
@@ -104,6 +125,31 @@ write one */
   return srv_lru_flusher ? buf_lru_flusher_wait_low(buf_pool, waited) : nullptr;
 }
 
+/** @return counter for Buf_lru_flusher_held, or nullptr if there is no flusher
+@param[in]  buf_pool  buffer pool instance of the page */
+[[nodiscard]] std::atomic<size_t> *buf_lru_flusher_held(
+    const buf_pool_t *buf_pool);
+
+/** While it lives, a page that counts as being read or written waits for
+something else than the disk: its latch, or other pages, which the change buffer
+needs. What holds it up may be a thread that waits for the evictor. So the
+evictor does not count on it. */
+class Buf_lru_flusher_held {
+ public:
+  explicit Buf_lru_flusher_held(const buf_pool_t *buf_pool)
+      : m_counter(srv_lru_flusher ? buf_lru_flusher_held(buf_pool) : nullptr) {
+    if (m_counter != nullptr) m_counter->fetch_add(1);
+  }
+  ~Buf_lru_flusher_held() {
+    if (m_counter != nullptr) m_counter->fetch_sub(1);
+  }
+  Buf_lru_flusher_held(const Buf_lru_flusher_held &) = delete;
+  Buf_lru_flusher_held &operator=(const Buf_lru_flusher_held &) = delete;
+
+ private:
+  std::atomic<size_t> *const m_counter;
+};
+
 /** To be called when a write of an LRU batch is complete. The caller holds no
 latch.
 @param[in]  buf_pool  buffer pool instance */
@@ -117,6 +163,7 @@ void buf_lru_flusher_print(FILE *file);
 @{ */
 int buf_lru_flusher_show_pages_evicted(THD *, SHOW_VAR *var, char *buff);
 int buf_lru_flusher_show_pages_flushed(THD *, SHOW_VAR *var, char *buff);
+int buf_lru_flusher_show_preflush_left(THD *, SHOW_VAR *var, char *buff);
 int buf_lru_flusher_show_rounds(THD *, SHOW_VAR *var, char *buff);
 int buf_lru_flusher_show_wakeups(THD *, SHOW_VAR *var, char *buff);
 int buf_lru_flusher_show_free_waits(THD *, SHOW_VAR *var, char *buff);
@@ -138,6 +185,7 @@ int buf_lru_flusher_show_free_wait_failures(THD *, SHOW_VAR *var, char *buff);
       BUF_LRU_FLUSHER_STATUS("free_waits", free_waits),               \
       BUF_LRU_FLUSHER_STATUS("pages_evicted", pages_evicted),         \
       BUF_LRU_FLUSHER_STATUS("pages_flushed", pages_flushed),         \
+      BUF_LRU_FLUSHER_STATUS("preflush_left", preflush_left),         \
       BUF_LRU_FLUSHER_STATUS("rounds", rounds),                       \
       BUF_LRU_FLUSHER_STATUS("wakeups", wakeups)
 
@@ -172,6 +220,9 @@ buf_lru_flusher_segment_free() is called when it is worth another try. */
 
 /** Gives back what the batch did not need. */
 void release_LRU_batch() noexcept;
+
+/** @return batches from taking their segment to giving it back */
+[[nodiscard]] uint32_t n_batches() noexcept;
 
 /** Flushes the data files and frees the segment, if the calling thread has
 completed the last write of a batch. To be called without a mutex. */

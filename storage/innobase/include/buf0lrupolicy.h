@@ -28,9 +28,13 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #define buf0lrupolicy_h
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 
+/** What a flusher does. */
 class Lru_policy {
  public:
   /** Pages of a batch at most. A batch costs a flush of the redo log, a write
@@ -80,10 +84,10 @@ class Lru_policy {
   all of the list. */
   static constexpr unsigned WHOLE_LIST_WALKS = 32;
 
-  /** Walks in vain, with no write complete meanwhile, before the young part of
-  the list is searched. A disk that writes, and be it slowly, completes
+  /** So long no page was evicted and no write completed before the young part
+  of the list is searched. A disk that writes, and be it slowly, completes
   something in that time, and hot pages are left where they are. */
-  static constexpr unsigned OLD_PART_WALKS = 64;
+  static constexpr double OLD_PART_SECONDS = 0.2;
 
   /** What the buffer pool instance looks like. */
   struct State {
@@ -241,7 +245,7 @@ class Lru_policy {
     const auto far =
         goes_far() ? near << std::min(m_in_vain, WHOLE_LIST_WALKS) : near;
     const bool old_part =
-        state.old > 0 && m_in_vain < OLD_PART_WALKS && is_under_way(state);
+        state.old > 0 && m_now - m_dry_since < OLD_PART_SECONDS;
     const auto most = old_part ? state.old : SIZE_MAX;
     return {evict, state.writer_busy ? 0 : m_batch,
             std::max(near, std::min(far, most)), is_under_way(state)};
@@ -261,6 +265,7 @@ class Lru_policy {
   @param[in]  walk   a walk that is over
   @param[in]  state  as it is after the walk */
   Next next(const Walk &walk, const State &state) {
+    if (walk.n_evicted() > 0 || is_served(state)) m_dry_since = NEVER;
     if (walk.wanted() == 0) {
       if (is_served(state)) return Next::SLEEP;
       /* A thread may have queued up since the walk was planned. */
@@ -272,6 +277,7 @@ class Lru_policy {
       return is_served(state) ? Next::SLEEP : Next::AGAIN;
     }
     if (is_under_way(state)) {
+      m_dry_since = std::min(m_dry_since, m_now);
       if (goes_far()) {
         ++m_in_vain;
         m_far_at =
@@ -285,6 +291,8 @@ class Lru_policy {
       may be complete now. */
       return walk.began_under_way() ? Next::AGAIN : Next::GIVE_UP;
     }
+    /* Nothing in the old part can be evicted or written. */
+    if (walk.n_evicted() == 0) m_dry_since = -NEVER;
     ++m_in_vain;
     m_far_at = m_now;
     return Next::AGAIN;
@@ -309,6 +317,7 @@ class Lru_policy {
   @param[in]  progress  true if a write has completed, or a batch gone out
   @param[in]  state     as it is after the wait */
   Next waited(bool progress, const State &state) {
+    if (progress || is_served(state)) m_dry_since = NEVER;
     if (!progress) return is_served(state) ? Next::SLEEP : Next::AGAIN;
     /* While threads wait, writes are too slow: clean pages are looked for
     beyond those that are being written, but not among the hot ones. */
@@ -327,6 +336,8 @@ class Lru_policy {
   }
 
  private:
+  static constexpr double NEVER = std::numeric_limits<double>::infinity();
+
   /** @return true if the next walk may go beyond what is near the tail */
   bool goes_far() const { return m_now >= m_far_at; }
 
@@ -339,11 +350,76 @@ class Lru_policy {
   /** When the next walk begins, and when one may go far again, in seconds. */
   double m_now{};
   double m_far_at{};
+  /** When pages that are wanted ceased to come. */
+  double m_dry_since{NEVER};
   /** Pages a second that are taken from the free list. */
   double m_consumption{};
   double m_measured{};
   uint64_t m_freed{};
   size_t m_free{};
+};
+
+/** What the page cleaner leaves to the LRU flushers: see pages(). */
+class Lru_preflush_policy {
+ public:
+  /** Where it leaves dirty pages to them, it keeps the age of the checkpoint at
+  this part of what it may be. */
+  static constexpr double AGE = 0.5;
+
+  /** If the age gets there soon, upstream's number holds: the redo log may have
+  begun to grow faster, and for_lsn is the average of a minute. */
+  static constexpr double MOST_AGE = 0.75;
+  static constexpr double SOON_SECONDS = 5;
+
+  /** What the page cleaner knows when it plans how many pages of the flush list
+  to write. */
+  struct State {
+    /** Seconds, of any clock. */
+    double now{};
+    /** Pages that the flushers have evicted, ever. */
+    uint64_t evicted{};
+    /** Pages to write in a second to keep up with the redo log. */
+    size_t for_lsn{};
+    /** Age of the checkpoint, as part of what it may be. */
+    double age{};
+    /** That is above innodb_adaptive_flushing_lwm. */
+    bool is_old{};
+    /** Dirty pages, and how many innodb_max_dirty_pages_pct lets there be. */
+    size_t dirty{};
+    size_t most_dirty{};
+  };
+
+  /** To be called once a second. Where pages are evicted as fast as the redo
+  log calls for, each dirty page comes to the end of the LRU list soon, and is
+  written there, once. A page that is written before that may be changed again,
+  and is written twice.
+  @return pages that the page cleaner has to write all the same; without a
+  value, upstream's number holds */
+  std::optional<size_t> pages(const State &state) {
+    const auto seconds = std::max(state.now - m_last.now, 1e-3);
+    const auto rate =
+        static_cast<double>(state.evicted - m_last.evicted) / seconds;
+    /* Pages are evicted in lumps; a second without any says nothing. */
+    m_rate = std::max(rate, 0.7 * m_rate + 0.3 * rate);
+    const auto growth = std::max(0.0, state.age - m_last.age) / seconds;
+    m_last = state;
+
+    if (m_rate < static_cast<double>(state.for_lsn) ||
+        state.age + growth * SOON_SECONDS > MOST_AGE) {
+      return {};
+    }
+    const auto for_age =
+        state.is_old ? static_cast<double>(state.for_lsn) * (state.age / AGE)
+                     : 0;
+    const auto too_many =
+        std::max(state.dirty, state.most_dirty) - state.most_dirty;
+    return std::max(static_cast<size_t>(std::ceil(for_age)), too_many);
+  }
+
+ private:
+  State m_last;
+  /** Pages that are evicted in a second. */
+  double m_rate{};
 };
 
 #endif /* buf0lrupolicy_h */
