@@ -16,6 +16,8 @@ from pathlib import Path
 SKIPS = Path(__file__).parent / "skips"
 # What a reader of the end of a log needs: enough to see which line is at fault.
 REASON_LINES = 8
+# Of a server that hung, see hung.py.
+HUNG_LINES = 16
 # Lines of a server's log that say why it has ended.
 SERIOUS = re.compile(r"\[ERROR\]|Assertion|got signal|AddressSanitizer|ThreadSanitizer")
 
@@ -94,6 +96,12 @@ def add_up(paths, may_be_skipped):
     return passed, failed, skipped
 
 
+def hung(paths):
+    """What hung.py has written beside the reports."""
+    for path in sorted({path for of in paths for path in Path(of).parent.glob("hung-*.txt")}):
+        yield path.stem, [line[:240] for line in path.read_text().splitlines()[:HUNG_LINES]]
+
+
 def main(paths):
     try:
         passed, failed, skipped = add_up(paths, read_skips())
@@ -103,6 +111,8 @@ def main(paths):
         sys.exit(f"results: {error}")
     for name in sorted(failed):
         print("\n  ".join([f"failed: {name}", *(line[:160] for line in failed[name])]))
+    for name, threads in hung(paths):
+        print("\n  ".join([f"{name}: the threads of a server whose test hung", *threads]))
     print(f"{passed} passed, {len(failed)} failed, {skipped} skipped")
     sys.exit(bool(failed) or not passed)
 

@@ -36,9 +36,12 @@ run() {
     return
   fi
   echo "test: $name, $# tests" "${options[@]}"
+  superbuild/hung.py "$work/var" "$results" &
+  local watcher=$!
   superbuild/mtr.sh "$preset" --parallel="${MTR_PARALLEL:-$(($(nproc) * 2))}" --suite-timeout=60 \
     --vardir="$work/var" --xml-report="$results/$name.xml" \
     "${sanitize[@]}" "${options[@]}" "$@" || failed_runs=1
+  kill "$watcher" 2>/dev/null || true # it is gone if there is no gdb
   [ "$preset" != asan ] || no_reports || failed_runs=1
 }
 

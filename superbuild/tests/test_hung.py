@@ -1,0 +1,58 @@
+import shutil
+import subprocess
+import time
+
+import hung
+import pytest
+import results
+
+THREADS = """
+Thread 3 (Thread 0x7f (LWP 3) "connection"):
+#0  0x00007f in __futex_abstimed_wait_common64 () from libc.so.6
+#1  0x00007f in pthread_cond_timedwait () from libc.so.6
+#2  0x000055 in Lru_flusher::queue_up (this=0x1, end=...) at buf0lruwait.cc:157
+#3  0x000055 in buf_LRU_get_free_block (buf_pool=0x2) at buf0lru.cc:1394
+
+Thread 2 (Thread 0x7f (LWP 2) "connection"):
+#0  0x00007f in __futex_abstimed_wait_common64 () from libc.so.6
+#1  Lru_flusher::queue_up (this=0x1, end=...) at buf0lruwait.cc:157
+#2  0x000055 in buf_LRU_get_free_block (buf_pool=0x2) at buf0lru.cc:1394
+
+Thread 1 (Thread 0x7f (LWP 1) "mysqld"):
+#0  0x00007f in poll () from libc.so.6
+#1  0x000055 in Mysqld_socket_listener::listen_for_connection_event (this=0x1) at s.cc:1
+"""
+
+
+def test_threads_that_stand_in_the_same_place_are_one_line():
+    assert hung.groups(THREADS) == [
+        (2, ("Lru_flusher::queue_up", "buf_LRU_get_free_block")),
+        (1, ("poll", "Mysqld_socket_listener::listen_for_connection_event")),
+    ]
+
+
+def test_only_servers_of_a_test_that_hangs():
+    of = "--defaults-file=/var/{}/my.cnf"
+    assert hung.hung(
+        [
+            (1, hung.HUNG_SECONDS, "mysqltest", of.format(1)),
+            (2, 9000, "mysqld", of.format(1)),
+            (3, hung.HUNG_SECONDS - 1, "mysqltest", of.format(2)),
+            (4, 9000, "mysqld", of.format(2)),
+            (5, 9000, "mysqld", "--no-defaults"),
+        ]
+    ) == [2]
+
+
+@pytest.mark.skipif(not shutil.which("gdb"), reason="no gdb")
+def test_a_process_is_looked_at_and_goes_on(tmp_path):
+    process = subprocess.Popen(["sleep", "60"])
+    try:
+        time.sleep(0.2)
+        hung.look(process.pid, tmp_path)
+        assert process.poll() is None
+        report = tmp_path / "own.xml"
+        assert list(results.hung([report, report]))[0][0] == f"hung-{process.pid}"
+    finally:
+        process.kill()
+        process.wait()
