@@ -15,6 +15,7 @@
 
 #include "sql/schema_table_plugin.h"
 
+#include <algorithm>
 #include <mutex>
 #include <vector>
 
@@ -60,8 +61,7 @@ ST_SCHEMA_TABLE *reuse_schema_table(ST_SCHEMA_TABLE *fresh) {
 
 bool lock_schema_table_plugin(THD *thd, Table_ref *table) {
   DBUG_EXECUTE_IF("mutate_schema_table_lock", return false;);
-  /* A stored program keeps its LEX, and the references in it, from one
-  execution to the next. */
+  /* The statement may use the table twice. */
   for (const plugin_ref plugin : thd->lex->plugins) {
     if (plugin_data<ST_SCHEMA_TABLE *>(plugin) == table->schema_table) {
       return false;
@@ -94,4 +94,16 @@ bool lock_schema_table_plugin(THD *thd, Table_ref *table) {
     table->schema_table = found;
   }
   return false;
+}
+
+void unlock_schema_table_plugins(LEX *lex) {
+  auto &plugins = lex->plugins;
+  auto *const ours =
+      std::stable_partition(plugins.begin(), plugins.end(), [](plugin_ref ref) {
+        return plugin_decl(ref)->type != MYSQL_INFORMATION_SCHEMA_PLUGIN;
+      });
+  if (ours == plugins.end()) return;
+
+  plugin_unlock_list(nullptr, ours, plugins.end() - ours);
+  plugins.resize(ours - plugins.begin());
 }

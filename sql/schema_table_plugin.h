@@ -16,6 +16,7 @@
 #ifndef SCHEMA_TABLE_PLUGIN_INCLUDED
 #define SCHEMA_TABLE_PLUGIN_INCLUDED
 
+struct LEX;
 class THD;
 class Table_ref;
 struct ST_SCHEMA_TABLE;
@@ -61,5 +62,18 @@ ST_SCHEMA_TABLE *reuse_schema_table(ST_SCHEMA_TABLE *fresh);
   @return true, with an error raised, if the plugin is not there any more
 */
 bool lock_schema_table_plugin(THD *thd, Table_ref *table);
+
+/**
+  Releases what lock_schema_table_plugin() has referenced. To be called when an
+  instruction of a stored program has been executed: its LEX lives as long as
+  the program is cached, a trigger's as long as its table, and would keep the
+  plugin as long. Plugins of other kinds, referenced when the instruction was
+  parsed, stay.
+
+  Takes LOCK_plugin if there is anything to release.
+
+  @param  lex  LEX of the instruction
+*/
+void unlock_schema_table_plugins(LEX *lex);
 
 #endif /* SCHEMA_TABLE_PLUGIN_INCLUDED */
