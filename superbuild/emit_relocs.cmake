@@ -1,5 +1,6 @@
 # Read into upstream's own project (CMAKE_PROJECT_MySQL_INCLUDE): mysqld keeps the
 # relocations that superbuild/optimise.sh needs. They are no part of what is loaded.
+include(${CMAKE_CURRENT_LIST_DIR}/lean.cmake)
 cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR}
   CALL target_link_options mysqld PRIVATE -Wl,--emit-relocs)
 # A packaged mysqld finds the libraries that travel with it (packaging/libraries.sh). Told by

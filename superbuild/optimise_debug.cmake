@@ -1,5 +1,6 @@
 # Read into upstream's own project (CMAKE_PROJECT_MySQL_INCLUDE): in a debug build the code that
 # tests spend most time in is compiled with -Og (docs/design/build-times.md).
+include(${CMAKE_CURRENT_LIST_DIR}/lean.cmake)
 function(sluice_optimise_debug)
   foreach(target innobase perfschema mysys_objlib)
     target_compile_options(${target} PRIVATE -Og)
