@@ -33,6 +33,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <cstdio>
 
 #include "buf0types.h"
+#include "log0types.h"
 #include "my_dbug.h"
 #include "univ.i"
 
