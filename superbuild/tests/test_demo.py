@@ -262,6 +262,8 @@ def test_option_files(name):
          f"--plugin-dir={ROOT}/build/{preset}/obj/plugin_output_directory"],
         cwd="/", text=True, capture_output=True, check=False,
     )  # fmt: skip
-    # The lean server lacks what some loose_ options are for.
-    said = [line for line in run.stderr.splitlines() if "unknown variable 'loose_" not in line]
+    # The lean server lacks what some loose_ options are for; mysql-test-run beside this test
+    # leaves a file beside the server, which says so.
+    expected = re.compile(r"unknown variable 'loose_|Manifest file '.*mysqld\.my' is not read-only")
+    said = [line for line in run.stderr.splitlines() if not expected.search(line)]
     assert (run.returncode, run.stdout, said) == (0, "", [])
