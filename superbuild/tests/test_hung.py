@@ -52,7 +52,7 @@ def test_a_process_is_looked_at_and_goes_on(tmp_path):
         hung.look(process.pid, tmp_path)
         assert process.poll() is None
         report = tmp_path / "own.xml"
-        assert list(results.hung([report, report]))[0][0] == f"hung-{process.pid}"
+        assert next(iter(results.hung([report, report])))[0] == f"hung-{process.pid}"
     finally:
         process.kill()
         process.wait()
