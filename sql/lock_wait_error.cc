@@ -400,14 +400,13 @@ void Mdl_reporter::report(MDL_context_owner *owner, const MDL_key &key,
         lock_wait_may_see_name(thd, mdl_namespace, key.db_name(), key.name());
   else if (mdl_namespace == MDL_key::TABLESPACE)
     /* The names of implicit tablespaces contain those of tables. */
-    show_name = thd->m_main_security_ctx.check_access(
-        PROCESS_ACL | CREATE_TABLESPACE_ACL, "", true);
+    show_name =
+        lock_wait_has_privilege(thd, PROCESS_ACL | CREATE_TABLESPACE_ACL);
   else if (mdl_namespace == MDL_key::RESOURCE_GROUPS &&
            DBUG_EVALUATE_IF("mutate_1205_resource_group", false, true))
     /* RESOURCE_GROUP_ADMIN is looked up with a lock, which an error about a
        wait must not wait for. */
-    show_name = thd->m_main_security_ctx.check_access(PROCESS_ACL | SUPER_ACL,
-                                                      "", true);
+    show_name = lock_wait_has_privilege(thd, PROCESS_ACL | SUPER_ACL);
 
   if (show_name)
     note.object(

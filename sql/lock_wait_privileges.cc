@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "lex_string.h"
+#include "m_string.h"  // STRING_WITH_LEN
 #include "mf_wcomp.h"  // wild_compare
 #include "my_dbug.h"
 #include "sql/auth/auth_acls.h"
@@ -61,8 +62,9 @@ class Acl_cache_try_lock {
 
 /**
   Which privileges on a schema, or on all, let an account see what is in it:
-  those by which INFORMATION_SCHEMA shows such objects. Who may only execute
-  routines is shown no tables, and who may only read tables no routines.
+  those by which INFORMATION_SCHEMA shows such objects. An account that may only
+  execute routines is shown no tables, and one that may only read tables of one
+  schema no routines.
 */
 Access_bitmask privileges_that_show(MDL_key::enum_mdl_namespace mdl_namespace) {
   DBUG_EXECUTE_IF("mutate_1205_any_privilege", return DB_OP_ACLS;);
@@ -79,6 +81,23 @@ Access_bitmask privileges_that_show(MDL_key::enum_mdl_namespace mdl_namespace) {
       return EVENT_ACL;
     default:
       return TABLE_OP_ACLS;
+  }
+}
+
+/** The same for privileges on all schemas, some of which may be revoked. */
+Access_bitmask global_privileges_that_show(
+    MDL_key::enum_mdl_namespace mdl_namespace) {
+  const auto same = privileges_that_show(mdl_namespace);
+  switch (mdl_namespace) {
+    case MDL_key::SCHEMA:
+      return same | SHOW_DB_ACL;
+    case MDL_key::FUNCTION:
+    case MDL_key::PROCEDURE:
+    case MDL_key::LIBRARY:
+      /* As in has_full_view_routine_access(). */
+      return same | SELECT_ACL;
+    default:
+      return same;
   }
 }
 
@@ -114,20 +133,18 @@ bool has_privilege_in_schema(THD *thd, Security_context *sctx, const char *db) {
   return result;
 }
 
-}  // namespace
-
-bool lock_wait_may_see_name(THD *thd, MDL_key::enum_mdl_namespace mdl_namespace,
-                            const char *db, const char *name) {
-  DBUG_EXECUTE_IF("mutate_1205_privileges", return true;);
-  mysql_mutex_assert_not_owner(&LOCK_open);
-
+/** @sa lock_wait_may_see_name(); here by the privileges of one account. */
+bool may_see_name(THD *thd, Security_context *sctx,
+                  MDL_key::enum_mdl_namespace mdl_namespace, const char *db,
+                  const char *name) {
   const Access_bitmask enough = privileges_that_show(mdl_namespace);
-  Security_context *sctx = &thd->m_main_security_ctx;
-  DBUG_EXECUTE_IF("mutate_1205_definer", sctx = thd->security_context(););
   if (sctx->check_access(PROCESS_ACL) ||
-      (sctx->master_access(db) & enough) != 0)
+      (sctx->master_access(db) & global_privileges_that_show(mdl_namespace)) !=
+          0)
     return true;
-  if (sctx->priv_user().length == 0) return false;
+  /* Nobody has logged in. An anonymous account may have privileges. */
+  if (sctx->priv_user().length == 0 && thd->system_thread != NON_SYSTEM_THREAD)
+    return false;
 
   const LEX_CSTRING db_str{db, strlen(db)};
   const LEX_CSTRING name_str{name, strlen(name)};
@@ -139,11 +156,13 @@ bool lock_wait_may_see_name(THD *thd, MDL_key::enum_mdl_namespace mdl_namespace,
     return false;
   if (acl_dbs == nullptr || column_priv_hash == nullptr) return false;
 
-  if (((has_roles ? sctx->db_acl(db_str) : schema_privileges(sctx, db)) &
+  if (((has_roles ? sctx->db_acl(db_str, false)
+                  : schema_privileges(sctx, db)) &
        enough) != 0)
     return true;
 
   Acl_type routine_type;
+  Access_bitmask by_roles = 0;
   switch (mdl_namespace) {
     case MDL_key::SCHEMA:
       return has_privilege_in_schema(thd, sctx, db);
@@ -161,21 +180,59 @@ bool lock_wait_may_see_name(THD *thd, MDL_key::enum_mdl_namespace mdl_namespace,
              ((grants->privs | grants->cols) & TABLE_OP_ACLS) != 0;
     }
     case MDL_key::FUNCTION:
-      if (has_roles)
-        return (sctx->function_acl(db_str, name_str) & PROC_OP_ACLS) != 0;
       routine_type = Acl_type::FUNCTION;
+      if (has_roles) by_roles = sctx->function_acl(db_str, name_str);
       break;
     case MDL_key::PROCEDURE:
-      if (has_roles)
-        return (sctx->procedure_acl(db_str, name_str) & PROC_OP_ACLS) != 0;
       routine_type = Acl_type::PROCEDURE;
+      if (has_roles) by_roles = sctx->procedure_acl(db_str, name_str);
+      break;
+    case MDL_key::LIBRARY:
+      routine_type = Acl_type::LIBRARY;
+      if (has_roles) by_roles = sctx->library_acl(db_str, name_str);
       break;
     default:
       /* There are no privileges on such an object alone. */
       return false;
   }
+  if (sctx->has_global_grant(STRING_WITH_LEN("SHOW_ROUTINE")).first ||
+      (by_roles & PROC_OP_ACLS) != 0)
+    return true;
+  if (has_roles) return false;
   const GRANT_NAME *grants =
       routine_hash_search(sctx->host().str, sctx->ip().str, db,
                           sctx->priv_user().str, name, routine_type, false);
   return grants != nullptr && (grants->privs & PROC_OP_ACLS) != 0;
+}
+
+/**
+  Asks for the account that is connected and, in a routine with the rights of
+  its definer, for the definer, too: a handler there reads the error, and hands
+  on what it likes.
+*/
+template <typename Function>
+bool all_accounts(THD *thd, Function may) {
+  Security_context *const connected = &thd->m_main_security_ctx;
+  Security_context *const current = thd->security_context();
+  DBUG_EXECUTE_IF("mutate_1205_definer", return may(current););
+  DBUG_EXECUTE_IF("mutate_1205_caller", return may(connected););
+  return may(connected) && (current == connected || may(current));
+}
+
+}  // namespace
+
+bool lock_wait_may_see_name(THD *thd, MDL_key::enum_mdl_namespace mdl_namespace,
+                            const char *db, const char *name) {
+  DBUG_EXECUTE_IF("mutate_1205_privileges", return true;);
+  mysql_mutex_assert_not_owner(&LOCK_open);
+
+  return all_accounts(thd, [=](Security_context *sctx) {
+    return may_see_name(thd, sctx, mdl_namespace, db, name);
+  });
+}
+
+bool lock_wait_has_privilege(THD *thd, Access_bitmask privileges) {
+  return all_accounts(thd, [=](Security_context *sctx) {
+    return sctx->check_access(privileges, "", true);
+  });
 }

@@ -20,7 +20,8 @@
   Which names ER_LOCK_WAIT_TIMEOUT may tell.
 */
 
-#include "sql/mdl.h"  // MDL_key
+#include "sql/auth/auth_acls.h"  // Access_bitmask
+#include "sql/mdl.h"             // MDL_key
 
 class THD;
 
@@ -30,8 +31,12 @@ class THD;
   A statement also waits for objects whose names it does not contain: tables
   under a view, children and parents of foreign keys, what a trigger or a
   routine with the rights of its definer uses. What a user reads is decided by
-  the privileges of the account which is connected, on that very object, and by
-  nothing else: not by the statement, whose LEX may be gone, nor by a definer.
+  the privileges of the account which is connected, on that very object, not by
+  the statement, whose LEX may be gone. In a routine with the rights of its
+  definer, the definer needs such a privilege, too: a handler of the routine
+  reads the error.
+
+  Waits for nothing: while somebody changes privileges, only global ones count.
 
   @param thd            Current session.
   @param mdl_namespace  Kind of the object.
@@ -40,5 +45,13 @@ class THD;
 */
 bool lock_wait_may_see_name(THD *thd, MDL_key::enum_mdl_namespace mdl_namespace,
                             const char *db, const char *name);
+
+/**
+  May the name of an object be told that nobody is granted privileges on?
+
+  @param thd         Current session.
+  @param privileges  Global privileges, one of which is enough.
+*/
+bool lock_wait_has_privilege(THD *thd, Access_bitmask privileges);
 
 #endif  // LOCK_WAIT_PRIVILEGES_INCLUDED
