@@ -156,8 +156,7 @@ bool may_see_name(THD *thd, Security_context *sctx,
     return false;
   if (acl_dbs == nullptr || column_priv_hash == nullptr) return false;
 
-  if (((has_roles ? sctx->db_acl(db_str, false)
-                  : schema_privileges(sctx, db)) &
+  if (((has_roles ? sctx->db_acl(db_str, false) : schema_privileges(sctx, db)) &
        enough) != 0)
     return true;
 
