@@ -18,6 +18,7 @@ PROGRAM = '#include "one.h"\nint main() { return one() + ONE; }\n'
 def build(tmp_path):
     """Builds in a checkout's folder; gives what the program returns and ccache's new hits and misses."""
     environment = os.environ | {"CCACHE_DIR": str(tmp_path / "cache")}
+    environment.pop("CCACHE_DISABLE", None)  # of a build that is to be a cold one
 
     def counts():
         stats = subprocess.run(
