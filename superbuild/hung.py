@@ -6,9 +6,11 @@
 When a test has run for ten minutes (mysql-test-run gives it fifteen, and then kills the
 server, which says nothing), gdb looks at each thread of its servers. FOLDER/hung-PID.txt
 gets a line for each group of threads that stand in the same place, FOLDER/hung-PID.full
-all that gdb has said. results.py shows the first. Ends when it is terminated.
+all that gdb has said. results.py shows the first. Ends when it is terminated, or when the
+process that began it has ended.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -37,7 +39,7 @@ IDLE = re.compile(
 
 
 def hung(processes):
-    """Servers of tests that hang: [(pid, name)] of (pid, seconds, name, arguments)."""
+    """Process ids of the servers of tests that hang, of (pid, seconds, name, arguments)."""
     configs = {
         found[1]
         for _, seconds, name, arguments in processes
@@ -91,7 +93,8 @@ def main(vardir, folder):
         print("hung: without gdb nothing will be said of a test that hangs", file=sys.stderr)
         return
     seen = set()
-    while True:
+    parent = os.getppid()
+    while os.getppid() == parent:
         for pid in hung(processes(vardir)):
             if pid not in seen:
                 seen.add(pid)

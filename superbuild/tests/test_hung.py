@@ -5,6 +5,7 @@ import time
 import hung
 import pytest
 import results
+from conftest import ROOT
 
 THREADS = """
 Thread 3 (Thread 0x7f (LWP 3) "connection"):
@@ -56,3 +57,13 @@ def test_a_process_is_looked_at_and_goes_on(tmp_path):
     finally:
         process.kill()
         process.wait()
+
+
+def test_it_ends_with_the_run_that_began_it(tmp_path):
+    watch = f"import sys; sys.path.insert(0, {str(ROOT / 'superbuild')!r}); import hung; "
+    watch += "hung.LOOK_SECONDS = 0.1; hung.shutil.which = lambda _: 'gdb'; "
+    watch += f"hung.main({str(tmp_path)!r}, {str(tmp_path)!r})"
+    # The shell begins it and ends; what it has as its output is open until it ends, too.
+    shell = ["sh", "-c", 'python3 -c "$0" & sleep 1; kill -0 $! && echo began', watch]
+    said = subprocess.run(shell, capture_output=True, text=True, timeout=30, check=True)
+    assert said.stdout == "began\n"
