@@ -27,6 +27,9 @@
 
 #include "my_dbug.h"
 #include "my_inttypes.h"
+#include "my_sys.h"  // MY_WME
+#include "mysql/service_mysql_alloc.h"
+#include "sql/psi_memory_key.h"  // key_memory_TABLE
 #include "sql/table.h"
 
 /**
@@ -41,6 +44,14 @@
 */
 class Table_map_body {
  public:
+  /**
+    Bytes of the largest body that is kept. With binlog_row_metadata=FULL it
+    holds the values of ENUM and SET columns, which may be megabytes. 4 KB are
+    enough for 200 columns whose names have 15 letters. The default
+    table_open_cache of 4000 then keeps no more than 32 MB for both values.
+  */
+  static constexpr size_t max_length = 4096;
+
   /** Some bytes of the event. */
   struct Part {
     const void *start;
@@ -59,8 +70,9 @@ class Table_map_body {
   }
 
   /**
-    Keeps a body in the memory of the table. Without memory nothing is kept, and
-    the table's MEM_ROOT reports that.
+    Keeps a body until the table is closed. One that is too large is not kept,
+    nor one that there is no memory for: each statement makes it, as upstream
+    does.
 
     @param table         open table
     @param row_metadata  the value of binlog_row_metadata that it was made by
@@ -75,7 +87,16 @@ class Table_map_body {
     }
     size_t length = 0;
     for (const Part &part : parts) length += part.length;
-    void *memory = table->mem_root.Alloc(sizeof(Table_map_body) + length);
+    if (length > max_length &&
+        DBUG_EVALUATE_IF("mutate_table_map_body_no_limit", false, true)) {
+      return;
+    }
+    DBUG_EXECUTE_IF("fail_table_map_body",
+                    DBUG_SET("+d,simulate_out_of_memory"););
+    /* Not in the table's MEM_ROOT: there a lack of memory is an error. */
+    void *memory = my_malloc(
+        key_memory_TABLE, sizeof(Table_map_body) + length,
+        MYF(DBUG_EVALUATE_IF("mutate_table_map_body_reports", MY_WME, 0)));
     if (memory == nullptr) return;
     auto *body = new (memory) Table_map_body{n_columns, length};
     uchar *to = reinterpret_cast<uchar *>(body + 1);
@@ -84,6 +105,16 @@ class Table_map_body {
       to += part.length;
     }
     table->table_map_bodies[slot(row_metadata)] = body;
+  }
+
+  /** Frees what is kept, as the table is closed. */
+  static void forget(TABLE *table) {
+    for (Table_map_body *&body : table->table_map_bodies) {
+      if (DBUG_EVALUATE_IF("mutate_table_map_body_stays", false, true)) {
+        my_free(body);
+      }
+      body = nullptr;
+    }
   }
 
   const uchar *bytes() const {
