@@ -123,14 +123,20 @@ rm -rf -- "$work"
 if [ $# -gt 0 ]; then
   run chosen -- "$@"
 else
-  run_own
-  run_guard
   # Whose server these start is not what they test: once is enough.
   if [ "$preset" = debug ]; then
-    echo "test: superbuild, bench, power cuts and kills, two at a time: some 7 minutes"
+    echo "test: superbuild, bench, power cuts and kills, beside mysql-test-run, which mostly waits"
     # --keep-going: one that fails hides no other. Each says what it has to when it ends.
-    make --no-print-directory --jobs=2 --output-sync=target --keep-going python-tests \
-      PRESET="$preset" RESULTS="$results" || failed_runs=1
+    make --no-print-directory --output-sync=target --keep-going python-tests \
+      PRESET="$preset" RESULTS="$results" &
+    python=$!
+    trap 'kill "$python" 2>/dev/null || true' EXIT
+  fi
+  run_own
+  run_guard
+  if [ "$preset" = debug ]; then
+    wait "$python" || failed_runs=1
+    trap - EXIT
   fi
 fi 9>&- # what a run that was killed leaves behind does not keep the lock
 

@@ -283,8 +283,8 @@ bool sync_late() {
 
 }  // namespace
 
-void buf_lru_flusher_before_sync() {
-  while (DBUG_EVALUATE_IF("lru_flusher_sync_hangs", true, false)) {
+void buf_lru_flusher_before_sync(bool lru) {
+  while (lru && DBUG_EVALUATE_IF("lru_flusher_sync_hangs", true, false)) {
     std::this_thread::sleep_for(std::chrono::milliseconds{1});
   }
   DBUG_EXECUTE_IF("lru_flusher_sync_late", {

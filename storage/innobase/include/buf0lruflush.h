@@ -201,11 +201,12 @@ inline bool buf_lru_flusher_ends_batches() {
   return srv_lru_flusher;
 }
 
-/** To be called before that flush. For tests. */
+/** To be called before that flush. For tests.
+@param[in]  lru  true if it is of an LRU batch */
 #ifdef UNIV_DEBUG
-void buf_lru_flusher_before_sync();
+void buf_lru_flusher_before_sync(bool lru);
 #else
-inline void buf_lru_flusher_before_sync() {}
+inline void buf_lru_flusher_before_sync(bool) {}
 #endif
 
 namespace dblwr {
