@@ -275,6 +275,7 @@ void Lru_simulator::update_configs(std::vector<Lru_config> configs) {
   for (size_t i = 0; i < m_lists.size(); i++) {
     auto &list = m_lists[i];
     if (kept[i]) continue;
+    clear_old(list); /* lower_threshold() goes by it */
     while (list.tail != NONE) {
       const auto last = list.tail;
       unlink(list, last);

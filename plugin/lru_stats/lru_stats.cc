@@ -128,6 +128,11 @@ bool no_buffer_pool(const char *table) {
 void raise_switch_error(int error, int bytes) {
   if (error == NO_MEMORY) {
     my_error(ER_OUTOFMEMORY, MYF(ME_FATALERROR), bytes);
+  } else if (error == BUSY) {
+    my_printf_error(ER_UNKNOWN_ERROR,
+                    "Another session is changing an innodb_lru_ variable. Try "
+                    "again when it has",
+                    MYF(0));
   } else {
     my_error(ER_CANT_CREATE_THREAD, MYF(ME_FATALERROR), error);
   }

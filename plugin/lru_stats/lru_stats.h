@@ -180,19 +180,40 @@ extern SYS_VAR *innodb_lru_whatif_variables[];
 /** One change of a setting at a time, see change_setting(). */
 extern std::mutex setting_mutex;
 
+/** Another session is changing a setting. */
+constexpr int BUSY = -2;
+
 /** What the update function of a variable does if that may take long: look
 through the pool, wait for a resize or for the end of the thread. SET GLOBAL
 holds the lock of all global variables, which each new connection needs; so that
 is released meanwhile. The next SET waits, for the variable to say what is.
+
+INSTALL PLUGIN of any plugin also sets the variables that were persisted. It
+holds LOCK_plugin, which a new connection takes under the lock of the variables,
+so that is kept then. For the same reason it does not wait for a SET, and a value
+that is in force does not start anything afresh.
+@param[in]  thd     session
+@param[in]  differ  if the value is another one than that in force
 @param[in]  change  makes the change; returns 0, or why it failed
 @param[in]  store   notes it in the variables, given what change has returned;
 called with the lock held
-@return what change has returned */
+@return what change has returned, or BUSY */
 template <typename Change, typename Store>
-int change_setting(Change &&change, Store &&store) {
-  const bool keeps = DBUG_EVALUATE_IF("mutate_lru_set_keeps_lock", true, false);
+int change_setting(MYSQL_THD thd, bool differ, Change &&change, Store &&store) {
+  const bool is_set =
+      thd->lex->sql_command == SQLCOM_SET_OPTION ||
+      DBUG_EVALUATE_IF("mutate_lru_install_is_set", true, false);
+  if (!is_set && !differ) return 0;
+  const bool keeps =
+      !is_set || DBUG_EVALUATE_IF("mutate_lru_set_keeps_lock", true, false);
   if (!keeps) mysql_mutex_unlock(&LOCK_global_system_variables);
-  const std::lock_guard<std::mutex> guard(setting_mutex);
+  std::unique_lock<std::mutex> guard(setting_mutex, std::defer_lock);
+  if (is_set) {
+    guard.lock();
+  } else if (!guard.try_lock()) {
+    return BUSY;
+  }
+  DEBUG_SYNC(thd, "lru_stats_changes_setting");
   const int error = change();
   if (!keeps) mysql_mutex_lock(&LOCK_global_system_variables);
   store(error);
@@ -205,7 +226,7 @@ int change_setting(Change &&change, Store &&store) {
 bool no_buffer_pool(const char *table);
 
 /** Raises the error of a table that could not be switched on.
-@param[in]  error  what switch_part() returned
+@param[in]  error  what change_setting() returned
 @param[in]  bytes  memory that was asked for, 0 if that is not known */
 void raise_switch_error(int error, int bytes = 0);
 

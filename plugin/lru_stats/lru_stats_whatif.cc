@@ -154,21 +154,24 @@ static void update_times(MYSQL_THD, SYS_VAR *, void *variable,
   set_whatif_times(times);
 }
 
-static void update_enabled(MYSQL_THD, SYS_VAR *, void *, const void *save) {
+static void update_enabled(MYSQL_THD thd, SYS_VAR *, void *,
+                           const void *save) {
   const auto on = *static_cast<const bool *>(save);
   const int error =
-      change_setting([on] { return switch_part(Part::WHATIF, on); },
+      change_setting(thd, on != enabled,
+                     [on] { return switch_part(Part::WHATIF, on); },
                      [on](int result) { enabled = on && result == 0; });
   if (error != 0) raise_switch_error(error);
 }
 
-static void update_memory(MYSQL_THD, SYS_VAR *, void *, const void *save) {
+static void update_memory(MYSQL_THD thd, SYS_VAR *, void *, const void *save) {
   const auto bytes = *static_cast<const unsigned long long *>(save);
-  const int error = change_setting([bytes] { return set_whatif_memory(bytes); },
-                                   [bytes](int result) {
-                                     memory = bytes;
-                                     if (result != 0) enabled = false;
-                                   });
+  const int error = change_setting(
+      thd, bytes != memory, [bytes] { return set_whatif_memory(bytes); },
+      [bytes](int result) {
+        memory = bytes;
+        if (result != 0) enabled = false;
+      });
   if (error != 0) raise_switch_error(error, static_cast<int>(bytes));
 }
 

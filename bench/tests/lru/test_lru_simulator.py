@@ -184,8 +184,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         trace.tofile(path)
         lists = [",".join(map(str, one)) for one in configs]
         command = [program, path, str(memory), str(threshold), *lists]
-        out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        return [json.loads(line) for line in out.splitlines()]
+        out = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+        return [json.loads(line) for line in out.stdout.splitlines()]
 
     return run_program
 
@@ -476,6 +476,17 @@ def test_more_configurations_in_the_same_memory(run: Run) -> None:
     assert max(one["memory"] for one in (few, at_once, many)) <= budget
     assert few["threshold"] > at_once["threshold"] >= many["threshold"]
     assert at_once["configs"][0]["reads"] == few["configs"][0]["reads"] > 0
+
+
+def test_other_and_more_configurations_in_the_same_memory(run: Run) -> None:
+    """A list that goes had an old part, and fewer pages fit than are held."""
+    trace = uniform(np.random.default_rng(6), POOL, 200_000)
+    first, second = np.array_split(trace, 2)
+    gone = Config(POOL, pct=5)
+    after = [config for config in WHAT_IF if config != gone]
+    changed = np.concatenate([first, control(PRINT), control(CONFIGS), second])
+    few, many = run(changed, [*WHAT_IF[:2], gone], after, memory=1 << 20)
+    assert few["threshold"] > many["threshold"] > 0
 
 
 def test_evidence_fades(run: Run) -> None:

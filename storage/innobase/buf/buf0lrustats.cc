@@ -46,6 +46,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #endif
 #include "ibuf0ibuf.h"
 #include "my_dbug.h"
+#include "my_sys.h"
 #include "my_systime.h"
 #include "sql/mysqld.h"
 #include "srv0shutdown.h"
@@ -235,6 +236,7 @@ void read_since_start(uint32_t i, innodb_lru_stats_t &row) {
   row.evicted_old_never_young = get(c.evicted_old_never_young);
   row.ra_evicted = get(c.ra_evicted);
   row.free_wait_max_usec = get(c.free_wait_max_usec);
+  DEBUG_SYNC_C("lru_stats_reads_wholes");
 
   row.made_young = buf_pool->stat.n_pages_made_young;
   row.not_made_young_time = shown[i].not_made_young_time = std::max<uint64_t>(
@@ -251,6 +253,21 @@ void read_since_start(uint32_t i, innodb_lru_stats_t &row) {
   row.user_scanned = get(c.user_scanned);
   row.free_waits = get(c.free_waits);
   row.free_wait_usec = get(c.free_wait_usec);
+}
+
+/** The base has read a part before the whole, too: what is counted since may
+have more of the part.
+@param[in,out]  row  an instance, since the reset */
+void limit_parts(innodb_lru_stats_t &row) {
+  DBUG_EXECUTE_IF("mutate_lru_reset_parts", return;);
+  const auto limit = [](uint64_t &part, uint64_t whole) {
+    part = std::min(part, whole);
+  };
+  limit(row.not_made_young_first, row.not_made_young_time);
+  limit(row.evicted_old_never_young, row.evicted_old);
+  limit(row.evicted_old_accessed_once, row.evicted_old_never_young);
+  limit(row.ra_evicted, row.evicted_old + row.evicted_young);
+  limit(row.free_wait_max_usec, row.free_wait_usec);
 }
 
 uint32_t lru_stats_instances() {
@@ -277,6 +294,7 @@ uint32_t lru_stats_read(innodb_lru_stats_base_t base, innodb_lru_stats_t *rows,
     }
     rows[i].free_wait_max_usec =
         get(counters[i].free_wait_max_usec_since_reset);
+    limit_parts(rows[i]);
   }
   return n;
 }

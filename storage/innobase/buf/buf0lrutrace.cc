@@ -67,6 +67,9 @@ constexpr unsigned INDEX_BITS = 16;
 constexpr unsigned INDEX_SHIFT = KIND_BITS + POOL_BITS;
 constexpr unsigned TIME_SHIFT = INDEX_SHIFT + INDEX_BITS;
 
+/** Events may be recorded while others are taken, but not much later. */
+constexpr uint64_t MOST_AHEAD_US = 1'000'000;
+
 static_assert(MAX_BUFFER_POOLS <= 1 << POOL_BITS,
               "an instance needs more bits");
 
@@ -188,7 +191,9 @@ void buf_lru_trace(innodb_lru_event_kind_t kind, uint64_t page, ulint pool_id,
   if (my_ring == N_RINGS) {
     my_ring = next_ring.fetch_add(1, std::memory_order_relaxed) % N_RINGS;
   }
-  (*r)[my_ring].push(page, now_us() << TIME_SHIFT |
+  auto now = now_us();
+  DBUG_EXECUTE_IF("lru_trace_ahead", now += 1'000 * MOST_AHEAD_US;);
+  (*r)[my_ring].push(page, now << TIME_SHIFT |
                                uint64_t{index} << INDEX_SHIFT |
                                pool_id << KIND_BITS | kind);
 }
@@ -248,6 +253,14 @@ uint32_t buf_lru_trace_drain(innodb_lru_event_t *events, uint32_t max,
       auto &event = events[n++];
       event.page = page;
       event.time_us = unwrapped(rest >> TIME_SHIFT, now);
+      /* It has been there for more than three days: a thread was recording it
+      when tracing was switched off. */
+      if (event.time_us > now + MOST_AHEAD_US &&
+          DBUG_EVALUATE_IF("mutate_lru_trace_ahead", false, true)) {
+        --n;
+        ++*dropped;
+        continue;
+      }
       event.index = static_cast<uint16_t>(rest >> INDEX_SHIFT);
       event.pool_id = rest >> KIND_BITS & ((1 << POOL_BITS) - 1);
       event.kind =

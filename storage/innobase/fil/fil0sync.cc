@@ -64,6 +64,8 @@ bool fil_fast_flush(space_id_t space_id) {
     Fil_fast_lookup lookup;
     auto space = fil_fast_spaces.find(space_id);
     if (space == nullptr || space->purpose == FIL_TYPE_TEMPORARY) return true;
+    /* An IMPORT keeps the ID, and may be adding its file. */
+    if (space->purpose != FIL_TYPE_TABLESPACE) return false;
     if (space->files.size() > files.size()) {
       return DBUG_EVALUATE_IF("mutate_fil_many_files_not_synced", true, false);
     }
