@@ -192,7 +192,8 @@ class Disk:
             self.seen[ino] = (record.b, new)
             entries = [(record.a, name, None), (record.b, new, ino)]
         inode = self.inodes[ino]
-        inode.touched = True
+        # Not a file that has another name: ext4 has only its time of change to write then.
+        inode.touched = inode.touched or inode.is_dir
         for directory, _, _ in entries:
             self.inodes[directory].touched = True
         self.namings.append(

@@ -329,6 +329,11 @@ bool refuse_wait(THD *thd) {
   if (!is_wait_asked_for(thd) ||
       !(thd->locked_tables_mode != LTM_NONE ||
         thd->in_active_multi_stmt_transaction() ||
+        // Nor does a transaction that has read other engines' tables only.
+        (thd->in_multi_stmt_transaction_mode() &&
+         thd->mdl_context.has_locks() &&
+         DBUG_EVALUATE_IF("mutate_binlog_purge_wait_autocommit", false,
+                          true)) ||
         thd->global_read_lock.is_acquired() || thd->in_sub_stmt != 0 ||
         thd->mdl_context.has_locks(MDL_key::USER_LEVEL_LOCK) ||
         thd->mdl_context.has_locks(MDL_key::LOCKING_SERVICE) ||
