@@ -129,10 +129,10 @@ void raise_switch_error(int error, int bytes) {
   if (error == NO_MEMORY) {
     my_error(ER_OUTOFMEMORY, MYF(ME_FATALERROR), bytes);
   } else if (error == BUSY) {
-    my_printf_error(ER_UNKNOWN_ERROR,
-                    "Another session is changing an innodb_lru_ variable. Try "
-                    "again when it has",
-                    MYF(0));
+    /* The plugin is installed all the same. */
+    push_warning(current_thd, Sql_condition::SL_WARNING, ER_UNKNOWN_ERROR,
+                 "Another session is changing an innodb_lru_ variable: a "
+                 "persisted one was not set. Set it with SET GLOBAL");
   } else {
     my_error(ER_CANT_CREATE_THREAD, MYF(ME_FATALERROR), error);
   }

@@ -33,6 +33,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "m_string.h"
 #include "my_dbug.h"
 #include "my_inttypes.h"
+#include "my_sqlcommand.h"
 #include "mysql/plugin.h"
 #include "mysql_com.h"
 #include "sql/debug_sync.h"
@@ -201,7 +202,7 @@ called with the lock held
 template <typename Change, typename Store>
 int change_setting(MYSQL_THD thd, bool differ, Change &&change, Store &&store) {
   const bool is_set =
-      thd->lex->sql_command == SQLCOM_SET_OPTION ||
+      thd_sql_command(thd) == SQLCOM_SET_OPTION ||
       DBUG_EVALUATE_IF("mutate_lru_install_is_set", true, false);
   if (!is_set && !differ) return 0;
   const bool keeps =
