@@ -33,6 +33,9 @@ if [ -n "$name" ] && ours; then
     shift
   done
   # Unoptimized code is too slow with them. vptr wants the types of the rest, too.
-  exec "${command[@]}" "-fsanitize=$sanitizers" -fno-sanitize=vptr -O1 -fno-omit-frame-pointer
+  without=vptr
+  # Upstream's I_List casts its end mark to an element, which nobody looks into.
+  [ "$name" != sql/sql_plugin.cc ] || without+=,object-size
+  exec "${command[@]}" "-fsanitize=$sanitizers" "-fno-sanitize=$without" -O1 -fno-omit-frame-pointer
 fi
 exec "$@"
