@@ -191,8 +191,8 @@ is released meanwhile. The next SET waits, for the variable to say what is.
 
 INSTALL PLUGIN of any plugin also sets the variables that were persisted. It
 holds LOCK_plugin, which a new connection takes under the lock of the variables,
-so that is kept then. For the same reason it does not wait for a SET, and a value
-that is in force does not start anything afresh.
+so that is kept then. For the same reason it does not wait for a SET, and a
+value that is in force does not start anything afresh.
 @param[in]  thd     session
 @param[in]  differ  if the value is another one than that in force
 @param[in]  change  makes the change; returns 0, or why it failed

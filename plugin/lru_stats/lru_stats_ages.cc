@@ -108,13 +108,11 @@ static bool fill(THD *thd, TABLE *table) try {
 /** Where innodb_lru_age_histogram_enabled is kept. */
 static bool enabled = true;
 
-static void update_enabled(MYSQL_THD thd, SYS_VAR *, void *,
-                           const void *save) {
+static void update_enabled(MYSQL_THD thd, SYS_VAR *, void *, const void *save) {
   const auto on = *static_cast<const bool *>(save);
-  const int error =
-      change_setting(thd, on != enabled,
-                     [on] { return switch_part(Part::AGES, on); },
-                     [on](int result) { enabled = on && result == 0; });
+  const int error = change_setting(
+      thd, on != enabled, [on] { return switch_part(Part::AGES, on); },
+      [on](int result) { enabled = on && result == 0; });
   if (error != 0) raise_switch_error(error);
 }
 

@@ -102,13 +102,11 @@ static bool fill(THD *thd, TABLE *table) {
 /** Where innodb_lru_index_stats_enabled is kept. */
 static bool enabled = true;
 
-static void update_enabled(MYSQL_THD thd, SYS_VAR *, void *,
-                           const void *save) {
+static void update_enabled(MYSQL_THD thd, SYS_VAR *, void *, const void *save) {
   const auto on = *static_cast<const bool *>(save);
-  const int error =
-      change_setting(thd, on != enabled,
-                     [on] { return switch_part(Part::INDEXES, on); },
-                     [on](int result) { enabled = on && result == 0; });
+  const int error = change_setting(
+      thd, on != enabled, [on] { return switch_part(Part::INDEXES, on); },
+      [on](int result) { enabled = on && result == 0; });
   if (error != 0) raise_switch_error(error);
 }
 

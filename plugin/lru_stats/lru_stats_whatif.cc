@@ -154,13 +154,11 @@ static void update_times(MYSQL_THD, SYS_VAR *, void *variable,
   set_whatif_times(times);
 }
 
-static void update_enabled(MYSQL_THD thd, SYS_VAR *, void *,
-                           const void *save) {
+static void update_enabled(MYSQL_THD thd, SYS_VAR *, void *, const void *save) {
   const auto on = *static_cast<const bool *>(save);
-  const int error =
-      change_setting(thd, on != enabled,
-                     [on] { return switch_part(Part::WHATIF, on); },
-                     [on](int result) { enabled = on && result == 0; });
+  const int error = change_setting(
+      thd, on != enabled, [on] { return switch_part(Part::WHATIF, on); },
+      [on](int result) { enabled = on && result == 0; });
   if (error != 0) raise_switch_error(error);
 }
 

@@ -193,8 +193,7 @@ void buf_lru_trace(innodb_lru_event_kind_t kind, uint64_t page, ulint pool_id,
   }
   auto now = now_us();
   DBUG_EXECUTE_IF("lru_trace_ahead", now += 1'000 * MOST_AHEAD_US;);
-  (*r)[my_ring].push(page, now << TIME_SHIFT |
-                               uint64_t{index} << INDEX_SHIFT |
+  (*r)[my_ring].push(page, now << TIME_SHIFT | uint64_t{index} << INDEX_SHIFT |
                                pool_id << KIND_BITS | kind);
 }
 
