@@ -130,7 +130,7 @@ else
   if [ "$preset" = debug ]; then
     echo "test: superbuild, bench, power cuts and kills go on behind, with what processor time is left: $work/python.log"
     # --keep-going: one that fails hides no other.
-    nice -n 10 make --no-print-directory --keep-going python-tests \
+    nice -n 10 make --no-print-directory --jobs=2 --output-sync=target --keep-going python-tests \
       PRESET="$preset" RESULTS="$results" >"$work/python.log" 2>&1 &
     python=$!
     trap 'kill "$python" 2>/dev/null || true' EXIT
