@@ -18,7 +18,7 @@ esac
 case $goal in
   run) beside=1000 ;;
   package) beside=3000 ;;
-  test) beside=2000 after=" to build and 30 for the tests" ;;
+  test) beside=2000 after=" to build and 19 for the tests" ;;
   *) beside=2000 ;;
 esac
 
