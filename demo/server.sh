@@ -13,7 +13,7 @@ fi
 server_pid() {
   local process
   for process in /proc/[0-9]*; do
-    if [ "$process/cwd" -ef "$home/data" ] && [ "$(<"$process/comm")" = mysqld ]; then
+    if [ "$process/cwd" -ef "$home/data" ] && [ "$(cat "$process/comm")" = mysqld ]; then
       echo "${process#/proc/}"
       return
     fi
@@ -39,7 +39,8 @@ stop_server() {
 stop_monitoring() {
   local process is
   for process in /proc/[0-9]*; do
-    is=$(<"$process/comm") || continue
+    # Not $(<...): where the process is gone, that ends the shell in spite of the ||.
+    read -r is <"$process/comm" || continue
     if { [ "$is" = prometheus-sql- ] && [ "$process/cwd" -ef "$home/data" ]; } ||
       { [ "$is" = prometheus ] && [ "$process/cwd" -ef "$home/monitor" ]; }; then
       kill -- "${process#/proc/}"

@@ -8,8 +8,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 demo/stop.sh
 running=()
 for process in /proc/[0-9]*; do
-  if [ "$(cat "$process/comm")" = mysqld ] && [[ $(readlink "$process/cwd") == "$PWD"/build/* ]]; then
-    running+=("process ${process#/proc/} in $(readlink "$process/cwd")")
+  folder=$(readlink "$process/cwd") || continue
+  if [ "$(cat "$process/comm")" = mysqld ] && [[ $folder == "$PWD"/build/* ]]; then
+    running+=("process ${process#/proc/} in $folder")
   fi
 done 2>/dev/null
 if [ ${#running[@]} -gt 0 ]; then

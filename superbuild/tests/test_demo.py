@@ -53,6 +53,16 @@ def test_stop_leaves_others_alone(checkout, server):
     assert process.poll() is None
 
 
+def test_stop_does_not_mind_processes_that_end_meanwhile(checkout):
+    churn = subprocess.Popen(["bash", "-c", "while :; do /bin/true; done"])
+    try:
+        for _ in range(30):
+            assert checkout.run("demo/stop.sh") == (0, "stop: no server is running\n")
+    finally:
+        churn.kill()
+        churn.wait()
+
+
 def test_clean_stops_the_demonstration_first(checkout, server):
     process, binary = server("build/run/data")
     binary.unlink()
