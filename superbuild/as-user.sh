@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a command as an ordinary user when root calls it, and as it is for anybody
-# else: no server that this repository starts runs as root. The user is the system
-# user sluice, or SLUICE_USER; it is made when it is missing.
+# else: the servers of make run and of the tests are never root's. The user is the
+# system user sluice, or SLUICE_USER; it is made when it is missing.
 #
 #   as-user.sh COMMAND ...         run it, in the current folder
 #   as-user.sh --fuse COMMAND ...  the same, and it may mount FUSE if root may

@@ -359,6 +359,13 @@ def run_all(mutations, runner, kept, parallel, until=float("inf")):
             future.result()
 
 
+def remove_ended(folder):
+    """Removes what runs have left that are over: each has a folder by its process id."""
+    for of_run in folder.glob("*"):
+        if not (of_run.name.isdigit() and Path("/proc", of_run.name).is_dir()):
+            shutil.rmtree(of_run, ignore_errors=True)
+
+
 def table(rows):
     head = ("mutation", "test", "breaks", "verdict", "revision", "how it was noticed")
     rows = [
@@ -396,8 +403,9 @@ def main():
         print(f"mutations: {len(mutations)} are listed")
         return
 
-    work = ROOT / "build" / arguments.preset / "mutations"
-    shutil.rmtree(work, ignore_errors=True)
+    all_logs = ROOT / "build" / arguments.preset / "mutations"
+    remove_ended(all_logs)
+    work = all_logs / str(os.getpid())
     subprocess.run([ROOT / "superbuild" / "as-user.sh", "--own", work], check=True)
     # Servers that a mutation crashes leave no core files.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
@@ -405,7 +413,7 @@ def main():
     if os.geteuid() != 0:
         parallel = 1  # mysql-test-run removes files of other runs; for root mtr.sh sees to that
 
-    kept = Kept(work.with_suffix(".tsv"))
+    kept = Kept(all_logs.with_suffix(".tsv"))
     found = {}
     if not arguments.again:
         for mutation in mutations:

@@ -1,3 +1,6 @@
+import os
+import subprocess
+
 import mutations
 import pytest
 from conftest import ROOT
@@ -163,6 +166,15 @@ def test_an_error_is_not_lost(tree):
 
     with pytest.raises(OSError, match="no space"):
         run(tree, Broken())
+
+
+def test_a_run_leaves_the_folder_of_another_alone(tmp_path):
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    for name in (str(os.getpid()), str(ended.pid), "var1"):
+        (tmp_path / name).mkdir()
+    mutations.remove_ended(tmp_path)
+    assert [folder.name for folder in tmp_path.iterdir()] == [str(os.getpid())]
 
 
 def known(tree):
