@@ -277,3 +277,21 @@ def test_option_files(name):
     expected = re.compile(r"unknown variable 'loose_|Manifest file '.*mysqld\.my' is not read-only")
     said = [line for line in run.stderr.splitlines() if not expected.search(line)]
     assert (run.returncode, run.stdout, said) == (0, "", [])
+
+
+def test_the_production_example_loses_no_commit(tmp_path):
+    help_text = subprocess.run(
+        [ROOT / "superbuild" / "as-user.sh", Demonstration.objects(built()) / "mysqld",
+         f"--defaults-file={ROOT}/config/production.cnf", "--verbose", "--help"],
+        cwd="/", text=True, capture_output=True, check=True,
+    ).stdout  # fmt: skip
+    values = dict(re.findall(r"^([a-z][a-z0-9-]+) +(\S+)$", help_text, re.MULTILINE))
+    expected = {
+        "innodb-flush-log-at-trx-commit": "1",
+        "sync-binlog": "1",
+        "innodb-doublewrite": "ON",
+        "innodb-flush-method": "O_DIRECT",
+        "innodb-checksum-algorithm": "crc32",
+        "log-bin": "binlog",
+    }
+    assert {name: values.get(name) for name in expected} == expected
