@@ -34,7 +34,6 @@
 #include "my_systime.h"  // my_sleep
 #include "mysql_com.h"   // MYSQL_ERRMSG_SIZE
 #include "mysqld_error.h"
-#include "sql/auth/sql_security_ctx.h"
 #include "sql/current_thd.h"
 #include "sql/debug_sync.h"
 #include "sql/derror.h"  // ER_THD
@@ -140,7 +139,8 @@ Object_kind object_kind(MDL_key::enum_mdl_namespace mdl_namespace) {
     case MDL_key::ACL_CACHE:
       return {"the access control cache", nullptr};
     case MDL_key::COLUMN_STATISTICS:
-      return {"column statistics", "statistics of column"};
+      /* Who may see the table need not know of the column. */
+      return {"column statistics", "column statistics of table"};
     case MDL_key::RESOURCE_GROUPS:
       return {"a resource group", "resource group"};
     case MDL_key::FOREIGN_KEY:
@@ -240,8 +240,8 @@ class Note {
 
   /** Kind and name of the object; empty parts of the name are left out. */
   Note &object(const Object_kind &kind, const char *part1 = "",
-               const char *part2 = "", const char *part3 = "") {
-    for (const char *part : {part1, part2, part3}) {
+               const char *part2 = "") {
+    for (const char *part : {part1, part2}) {
       if (*part == '\0') continue;
       if (!m_name.empty()) m_name.append(".");
       m_name.append(part);
@@ -394,24 +394,9 @@ void Mdl_reporter::report(MDL_context_owner *owner, const MDL_key &key,
   Note note;
   note.head(mdl_type_name(type)).head(" metadata lock on ");
 
-  bool show_name = kind.named != nullptr;
-  if (show_name && key.db_name_length() > 0)
-    show_name =
-        lock_wait_may_see_name(thd, mdl_namespace, key.db_name(), key.name());
-  else if (mdl_namespace == MDL_key::TABLESPACE)
-    /* The names of implicit tablespaces contain those of tables. */
-    show_name =
-        lock_wait_has_privilege(thd, PROCESS_ACL | CREATE_TABLESPACE_ACL);
-  else if (mdl_namespace == MDL_key::RESOURCE_GROUPS &&
-           DBUG_EVALUATE_IF("mutate_1205_resource_group", false, true))
-    /* RESOURCE_GROUP_ADMIN is looked up with a lock, which an error about a
-       wait must not wait for. */
-    show_name = lock_wait_has_privilege(thd, PROCESS_ACL | SUPER_ACL);
-
-  if (show_name)
-    note.object(
-        kind, key.db_name(), key.name(),
-        mdl_namespace == MDL_key::COLUMN_STATISTICS ? key.col_name() : "");
+  if (kind.named != nullptr &&
+      lock_wait_may_see_name(thd, mdl_namespace, key.db_name(), key.name()))
+    note.object(kind, key.db_name(), key.name());
   else
     note.object(kind);
 

@@ -23,7 +23,6 @@
 #include <string.h>
 
 #include "lex_string.h"
-#include "m_string.h"  // STRING_WITH_LEN
 #include "mf_wcomp.h"  // wild_compare
 #include "my_dbug.h"
 #include "sql/auth/auth_acls.h"
@@ -76,15 +75,40 @@ Access_bitmask privileges_that_show(MDL_key::enum_mdl_namespace mdl_namespace) {
     case MDL_key::LIBRARY:
       return SHOW_PROC_ACLS;
     case MDL_key::TRIGGER:
+      DBUG_EXECUTE_IF("mutate_1205_trigger", return TABLE_OP_ACLS;);
       return TRIGGER_ACL;
     case MDL_key::EVENT:
+      DBUG_EXECUTE_IF("mutate_1205_event", return TABLE_OP_ACLS;);
       return EVENT_ACL;
     default:
+      /* Constraints are shown with their tables. */
+      DBUG_EXECUTE_IF("mutate_1205_constraint", return DB_OP_ACLS;);
       return TABLE_OP_ACLS;
   }
 }
 
-/** The same for privileges on all schemas, some of which may be revoked. */
+/**
+  Does upstream show the names of such objects to an account with PROCESS alone?
+  INFORMATION_SCHEMA.INNODB_TABLES, INNODB_COLUMNS, INNODB_FOREIGN and
+  INNODB_TABLESPACES do, with their schemas. Nothing else is shown for PROCESS:
+  SHOW PROCESSLIST has the names in statements that run now, and
+  performance_schema.metadata_locks wants SELECT.
+*/
+bool is_shown_for_process(MDL_key::enum_mdl_namespace mdl_namespace) {
+  DBUG_EXECUTE_IF("mutate_1205_process", return true;);
+  switch (mdl_namespace) {
+    case MDL_key::TABLESPACE:
+    case MDL_key::SCHEMA:
+    case MDL_key::TABLE:
+    case MDL_key::COLUMN_STATISTICS:
+    case MDL_key::FOREIGN_KEY:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** privileges_that_show() on all schemas, some of which may be revoked. */
 Access_bitmask global_privileges_that_show(
     MDL_key::enum_mdl_namespace mdl_namespace) {
   const auto same = privileges_that_show(mdl_namespace);
@@ -133,14 +157,42 @@ bool has_privilege_in_schema(THD *thd, Security_context *sctx, const char *db) {
   return result;
 }
 
+/** Has the account this dynamic privilege? To be called as the above. */
+bool has_dynamic_privilege(Security_context *sctx, const char *privilege) {
+  return sctx->has_global_grant(privilege, strlen(privilege)).first;
+}
+
+/** May the account see the name of an object that is in no schema? */
+bool may_see_global_name(THD *thd, Security_context *sctx,
+                         MDL_key::enum_mdl_namespace mdl_namespace) {
+  switch (mdl_namespace) {
+    case MDL_key::TABLESPACE:
+      /* The names of implicit tablespaces contain those of tables. */
+      DBUG_EXECUTE_IF("mutate_1205_tablespace", return true;);
+      return sctx->check_access(CREATE_TABLESPACE_ACL);
+    case MDL_key::RESOURCE_GROUPS: {
+      DBUG_EXECUTE_IF("mutate_1205_resource_group", return true;);
+      if (sctx->check_access(SUPER_ACL)) return true;
+      /* RESOURCE_GROUP_USER shows those for users only: which is it? */
+      const Acl_cache_try_lock lock(thd);
+      return lock.is_locked() &&
+             has_dynamic_privilege(sctx, "RESOURCE_GROUP_ADMIN");
+    }
+    default:
+      return true;
+  }
+}
+
 /** @sa lock_wait_may_see_name(); here by the privileges of one account. */
 bool may_see_name(THD *thd, Security_context *sctx,
                   MDL_key::enum_mdl_namespace mdl_namespace, const char *db,
                   const char *name) {
+  if (sctx->check_access(PROCESS_ACL) && is_shown_for_process(mdl_namespace))
+    return true;
+  if (*db == '\0') return may_see_global_name(thd, sctx, mdl_namespace);
   const Access_bitmask enough = privileges_that_show(mdl_namespace);
-  if (sctx->check_access(PROCESS_ACL) ||
-      (sctx->master_access(db) & global_privileges_that_show(mdl_namespace)) !=
-          0)
+  if ((sctx->master_access(db) & global_privileges_that_show(mdl_namespace)) !=
+      0)
     return true;
   /* Nobody has logged in. An anonymous account may have privileges. */
   if (sctx->priv_user().length == 0 && thd->system_thread != NON_SYSTEM_THREAD)
@@ -191,10 +243,13 @@ bool may_see_name(THD *thd, Security_context *sctx,
       if (has_roles) by_roles = sctx->library_acl(db_str, name_str);
       break;
     default:
-      /* There are no privileges on such an object alone. */
+      /*
+        There are no privileges on such an object alone. Those on its table are
+        not enough: the lock does not tell which table that is.
+      */
       return false;
   }
-  if (sctx->has_global_grant(STRING_WITH_LEN("SHOW_ROUTINE")).first ||
+  if (has_dynamic_privilege(sctx, "SHOW_ROUTINE") ||
       (by_roles & PROC_OP_ACLS) != 0)
     return true;
   if (has_roles) return false;
@@ -227,11 +282,5 @@ bool lock_wait_may_see_name(THD *thd, MDL_key::enum_mdl_namespace mdl_namespace,
 
   return all_accounts(thd, [=](Security_context *sctx) {
     return may_see_name(thd, sctx, mdl_namespace, db, name);
-  });
-}
-
-bool lock_wait_has_privilege(THD *thd, Access_bitmask privileges) {
-  return all_accounts(thd, [=](Security_context *sctx) {
-    return sctx->check_access(privileges, "", true);
   });
 }

@@ -20,8 +20,7 @@
   Which names ER_LOCK_WAIT_TIMEOUT may tell.
 */
 
-#include "sql/auth/auth_acls.h"  // Access_bitmask
-#include "sql/mdl.h"             // MDL_key
+#include "sql/mdl.h"  // MDL_key
 
 class THD;
 
@@ -40,18 +39,11 @@ class THD;
 
   @param thd            Current session.
   @param mdl_namespace  Kind of the object.
-  @param db             Its schema, or its name if it is one; not empty.
+  @param db             Its schema, or its name if it is one; empty if it is in
+                        none, as a tablespace is.
   @param name           Its name.
 */
 bool lock_wait_may_see_name(THD *thd, MDL_key::enum_mdl_namespace mdl_namespace,
                             const char *db, const char *name);
-
-/**
-  May the name of an object be told that nobody is granted privileges on?
-
-  @param thd         Current session.
-  @param privileges  Global privileges, one of which is enough.
-*/
-bool lock_wait_has_privilege(THD *thd, Access_bitmask privileges);
 
 #endif  // LOCK_WAIT_PRIVILEGES_INCLUDED
