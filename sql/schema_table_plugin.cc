@@ -17,6 +17,8 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "my_dbug.h"
@@ -40,7 +42,16 @@ std::mutex retired_mutex;
 std::vector<ST_SCHEMA_TABLE *> *const retired =
     new std::vector<ST_SCHEMA_TABLE *>;
 
+/** The names of all tables that there have ever been. Never destroyed. */
+std::set<std::string> *const names = new std::set<std::string>;
+
 }  // namespace
+
+const char *keep_schema_table_name(const char *name) {
+  DBUG_EXECUTE_IF("mutate_schema_table_name", return name;);
+  const std::lock_guard<std::mutex> guard(retired_mutex);
+  return names->emplace(name).first->c_str();
+}
 
 void retire_schema_table(ST_SCHEMA_TABLE *table) {
   const std::lock_guard<std::mutex> guard(retired_mutex);

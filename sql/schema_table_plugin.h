@@ -22,6 +22,19 @@ class Table_ref;
 struct ST_SCHEMA_TABLE;
 
 /**
+  Keeps the name of a plugin's table until the server ends.
+
+  The plugin's own is gone with its library, but a statement that was parsed
+  before is asked for the names of its tables before it opens them, as by the
+  optimizer trace.
+
+  @param  name  the plugin's
+
+  @return a copy, the same one for the same name
+*/
+const char *keep_schema_table_name(const char *name);
+
+/**
   Keeps the descriptor of a table whose plugin is uninstalled, instead of
   freeing it.
 
