@@ -75,7 +75,9 @@ buf_block_t *Lru_flusher::wait() {
   thd_wait_begin(nullptr, THD_WAIT_DISKIO);
   do {
     if (DBUG_EVALUATE_IF("mutate_lru_flusher_no_wait", true, false)) break;
-    if (m_stuck.load() && !m_searching.exchange(true)) {
+    if (m_stuck.load() &&
+        !DBUG_EVALUATE_IF("lru_flusher_keeps_waiters", true, false) &&
+        !m_searching.exchange(true)) {
       /* There may be clean pages, and no thread looks for them. One thread at
       a time: the search holds the mutex of the list, which the evictor needs to
       show that it works again. */

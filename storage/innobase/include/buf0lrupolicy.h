@@ -399,8 +399,10 @@ class Lru_preflush_policy {
     const auto seconds = std::max(state.now - m_last.now, 1e-3);
     const auto rate =
         static_cast<double>(state.evicted - m_last.evicted) / seconds;
-    /* Pages are evicted in lumps; a second without any says nothing. */
-    m_rate = std::max(rate, 0.7 * m_rate + 0.3 * rate);
+    /* Pages are evicted in lumps; a second without any says nothing. An hour
+    does: the page cleaner does not ask while nothing is written. */
+    const auto kept = std::pow(0.7, seconds);
+    m_rate = std::max(rate, kept * m_rate + (1 - kept) * rate);
     const auto growth = std::max(0.0, state.age - m_last.age) / seconds;
     m_last = state;
 
