@@ -18,16 +18,21 @@ Result = dict[str, int]
 Run = Callable[..., Result]
 
 
-@pytest.fixture(scope="session")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def compiled(name: str, folder: Path) -> Path:
     compiler = shutil.which("clang++-19") or shutil.which("c++")
     if compiler is None:
         pytest.skip("no C++ compiler")
-    program = tmp_path_factory.mktemp("lru_policy") / "lru_policy"
-    source = Path(__file__).with_name("lru_policy.cc")
+    program = folder / name
+    source = Path(__file__).with_name(f"{name}.cc")
     include = places.ROOT / "storage" / "innobase" / "include"
     flags = ["-O2", "-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{include}"]
     subprocess.run([compiler, *flags, source, "-o", program], check=True)
+    return program
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    program = compiled("lru_policy", tmp_path_factory.mktemp("lru_policy"))
 
     def run_program(**parameters: float) -> Result:
         command = [program, *(f"{name}={value}" for name, value in parameters.items())]
@@ -223,3 +228,18 @@ def test_upstream_holds_when_the_redo_log_grows_too_fast(
     """The average rate is that of the last minute: at first it is 0."""
     r = run(hot=1000, redo=0, burst=burst, burst_from=burst_from, seconds=300, upstream=1000)
     assert r["most_age"] <= 80
+
+
+def test_the_page_cleaner_leaves_pages_while_they_are_evicted(tmp_path: Path) -> None:
+    program = compiled("lru_preflush", tmp_path)
+
+    def last(*calls: str) -> str:
+        out = subprocess.run([program, *calls], check=True, capture_output=True, text=True)
+        return out.stdout.splitlines()[-1]
+
+    scan = ["1:20000:1000"] * 60
+    assert last(*scan) == "left"
+    assert last(*scan, "1:0:1000") == "left", "evictions come in lumps"
+    assert last(*scan, *["1:0:1000"] * 30) == "upstream's"
+    # The page cleaner does not ask while nothing is written.
+    assert last(*scan, "3600:0:1000") == "upstream's"
