@@ -298,6 +298,7 @@ void observe() {
       std::unique_lock<std::mutex> lock(data_mutex);
       if (wake_up.wait_for(lock, pause, [] { return stop_thread; })) return;
     }
+    if (DBUG_EVALUATE_IF("lru_observer_rests", true, false)) continue;
 
     uint64_t dropped = 0;
     size_t n_events;
@@ -316,7 +317,9 @@ void observe() {
         sample_less(2, LEAST_PAGES_OF_LOSSES);
       }
       if (dropped > 0) {
-        ages_lost += dropped;
+        if (DBUG_EVALUATE_IF("mutate_lru_ages_lost", false, true)) {
+          ages_lost += dropped;
+        }
         if (whatif.runs()) server()->pool(&pool);
         whatif.lost(dropped);
       }

@@ -204,7 +204,10 @@ int change_setting(MYSQL_THD thd, bool differ, Change &&change, Store &&store) {
   const bool is_set =
       thd_sql_command(thd) == SQLCOM_SET_OPTION ||
       DBUG_EVALUATE_IF("mutate_lru_install_is_set", true, false);
-  if (!is_set && !differ) return 0;
+  if (!is_set && !differ &&
+      DBUG_EVALUATE_IF("mutate_lru_install_afresh", false, true)) {
+    return 0;
+  }
   const bool keeps =
       !is_set || DBUG_EVALUATE_IF("mutate_lru_set_keeps_lock", true, false);
   if (!keeps) mysql_mutex_unlock(&LOCK_global_system_variables);

@@ -243,7 +243,9 @@ void Whatif::restart_counting() {
 }
 
 void Whatif::lost(uint64_t dropped) {
-  m_lost += dropped;
+  if (DBUG_EVALUATE_IF("mutate_lru_whatif_lost", false, true)) {
+    m_lost += dropped;
+  }
   restart_counting();
 }
 

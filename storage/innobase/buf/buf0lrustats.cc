@@ -534,7 +534,8 @@ void buf_lru_hook_removed(const buf_page_t *bpage, bool zip) {
   if (LEFT_OUT("mutate_lru_gone") && !evicted.page) return;
 
   const bool stays = !zip && bpage->zip.data != nullptr &&
-                     buf_page_get_state(bpage) == BUF_BLOCK_FILE_PAGE;
+                     buf_page_get_state(bpage) == BUF_BLOCK_FILE_PAGE &&
+                     !LEFT_OUT("mutate_lru_gone_frame");
   if (stays || !bpage->lru_history.sampled()) return;
 
   /* A page of a dropped or truncated tablespace comes here when somebody comes
