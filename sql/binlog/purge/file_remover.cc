@@ -192,7 +192,8 @@ void File_remover::prepare_to_shrink() {
     m_may_shrink = false;
     return;
   }
-  if (new_name != m_path) {
+  if (new_name != m_path &&
+      DBUG_EVALUATE_IF("mutate_binlog_purge_rename", false, true)) {
     if (injected_failure("rename") ||
         mysql_file_rename(key_file_binlog, m_path.c_str(), new_name.c_str(),
                           MYF(0)) != 0) {
@@ -230,7 +231,12 @@ bool File_remover::shrink(ulonglong chunk_size) {
   if (injected_failure("fstat") || fstat(m_fd, &file) != 0) {
     set_my_errno(errno);
     failed("fstat");
-    return false;
+    DBUG_EXECUTE_IF("mutate_binlog_purge_fstat", {
+      file.st_nlink = 1;
+      file.st_size = static_cast<off_t>(m_size);
+    });
+    if (DBUG_EVALUATE_IF("mutate_binlog_purge_fstat", false, true))
+      return false;
   }
   if (file.st_nlink > 1 &&
       DBUG_EVALUATE_IF("mutate_binlog_purge_links", false, true))

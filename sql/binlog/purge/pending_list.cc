@@ -21,6 +21,8 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <unordered_map>
+#include <utility>
 
 #include "my_dbug.h"
 #include "my_io.h"
@@ -154,10 +156,18 @@ int Pending_list::read_file(const std::string &path, Purged_files *files,
   mysql_file_close(fd, MYF(0));
   if (error != 0) return error;
 
+  std::unordered_map<std::string, size_t> places;
   size_t start = 0;
   for (size_t end; (end = text.find('\n', start)) != std::string::npos;
-       start = end + 1)
-    files->push_back(file_of(text.substr(start, end - start)));
+       start = end + 1) {
+    Purged_file file = file_of(text.substr(start, end - start));
+    const auto [place, is_first] = places.emplace(file.name, files->size());
+    if (is_first ||
+        DBUG_EVALUATE_IF("mutate_binlog_purge_old_lines", true, false))
+      files->push_back(std::move(file));
+    else
+      (*files)[place->second] = std::move(file);
+  }
   *whole_lines = start;
   return 0;
 }

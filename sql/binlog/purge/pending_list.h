@@ -42,6 +42,10 @@ namespace binlog::purge {
   server stopped between the two, and the file is alive. A name without a file
   is that of a file which was removed. Both are no errors.
 
+  A name may have several lines: a purge that failed leaves its lines. Until the
+  next purge of that file it is alive, and a new encryption key may change it.
+  So the last line counts.
+
   A line without its newline is the rest of a write that failed or of a crash
   in it, and is ignored.
 
@@ -58,7 +62,8 @@ class Pending_list {
 
   const std::string &name() const { return m_name; }
 
-  /** Lines in the file, those of removed files included. */
+  /** Lines in the file, those of removed files included. After read() a name
+      counts once. */
   size_t lines() const { return m_lines; }
 
   /**

@@ -31,6 +31,7 @@
 #include "sql/debug_sync.h"
 #include "sql/mdl.h"  // ENTER_COND
 #include "sql/query_options.h"
+#include "sql/rpl_group_replication.h"
 #include "sql/sql_backup_lock.h"
 #include "sql/sql_class.h"
 #include "sql/sql_error.h"
@@ -137,8 +138,11 @@ void Purger::forget() {
   MUTEX_LOCK(list_guard, &m_list_mutex);
   if (DBUG_EVALUATE_IF("mutate_binlog_purge_forget", true, false)) return;
   m_is_purge_in_flight = false;
-  // The names stay in the list until the thread makes it shorter.
+  // The names stay in the list until the thread makes it shorter. It may have
+  // looked at the list already, and be about to wait.
   MUTEX_LOCK(guard, &m_mutex);
+  m_has_forgotten =
+      DBUG_EVALUATE_IF("mutate_binlog_purge_forget_late", false, true);
   mysql_cond_signal(&m_cond);
 }
 
@@ -161,19 +165,27 @@ bool Purger::is_pending(const std::string &name) {
 }
 
 /**
-  Removes all files, in the calling thread.
+  Removes all files, in the calling thread. Several may do so at a time; each
+  takes the next file.
 
-  @param is_reset  what can't be removed is no longer pending; if not, it is to
-                   be tried again
+  @param thd           ends when this session is killed; nullptr: does not
+  @param keeps_failed  what can't be removed stays pending, and what has failed
+                       before is not tried; if not, both are tried once and
+                       are no longer pending
   @return those which can't be removed
 */
-Purged_files Purger::remove_all_now(bool is_reset) {
+Purged_files Purger::remove_all_now(THD *thd, bool keeps_failed) {
   Purged_files failed;
-  Clock::time_point until = Clock::time_point::max();
+  const Clock::time_point until =
+      keeps_failed ? Clock::time_point::min() : Clock::time_point::max();
   mysql_mutex_lock(&m_mutex);
-  m_is_removing_all = true;
-  while (m_queue.taken() != nullptr) mysql_cond_wait(&m_idle_cond, &m_mutex);
-  while (Pending_file *const file = m_queue.take(until)) {
+  ++m_removing_all;
+  for (;;) {
+    // By the thread, or another session.
+    while (m_queue.taken() != nullptr) mysql_cond_wait(&m_idle_cond, &m_mutex);
+    if (thd != nullptr && thd->killed) break;
+    Pending_file *const file = m_queue.take(until);
+    if (file == nullptr) break;
     mysql_mutex_unlock(&m_mutex);
     DBUG_EXECUTE_IF("binlog_purge_tidy_in_reset", {
       // As the thread does when its pause ends.
@@ -196,21 +208,17 @@ Purged_files Purger::remove_all_now(bool is_reset) {
       if (file->last_errno != remover.failed_errno()) ++status.errors;
       file->last_errno = remover.failed_errno();
       failed.push_back({remover.path(), std::nullopt});
-      if (is_reset &&
-          DBUG_EVALUATE_IF("mutate_binlog_purge_reset_keeps", false, true)) {
-        m_queue.finished();
-      } else {
-        // The others first, and this one by the thread.
-        until = Clock::time_point::min();
+      if (keeps_failed)
         m_queue.retry_later(Clock::now());
-      }
+      else
+        m_queue.finished();
     }
     publish_pending();
+    // Sessions may wait for this file, or to take the next one.
+    mysql_cond_broadcast(&m_idle_cond);
   }
-  m_is_removing_all = false;
+  --m_removing_all;
   mysql_cond_signal(&m_cond);
-  // Sessions may wait for one of these files.
-  mysql_cond_broadcast(&m_idle_cond);
   mysql_mutex_unlock(&m_mutex);
   return failed;
 }
@@ -248,7 +256,10 @@ bool Purger::wait_until_removed(THD *thd, bool is_reset) {
                   &old_stage);
   while (!thd->killed && !m_is_stopping && m_queue.has_untried(last))
     mysql_cond_wait(&m_idle_cond, &m_mutex);
-  if (is_reset) --m_waiting_resets;
+  // There is no hurry for a RESET that is killed, or refused after this.
+  if (is_reset &&
+      DBUG_EVALUATE_IF("mutate_binlog_purge_endless_hurry", false, true))
+    --m_waiting_resets;
   bool is_left = false;
   m_queue.for_each([&](const Pending_file &file) {
     is_left |= awaited.count(file.number) != 0;
@@ -265,9 +276,28 @@ bool Purger::wait_until_removed(THD *thd, bool is_reset) {
   return true;
 }
 
+bool Purger::prepare_reset(THD *thd) {
+  if (!m_is_initialized) return false;
+  bool is_running;
+  {
+    MUTEX_LOCK(guard, &m_mutex);
+    is_running = m_is_running;
+  }
+  if (is_running) return wait_until_removed(thd, true);
+  // The thread could not be started. What fails now is left to finish_reset().
+  if (DBUG_EVALUATE_IF("mutate_binlog_purge_no_drain", true, false))
+    return false;
+  (void)remove_all_now(thd, true);
+  if (!thd->killed) return false;
+  thd->send_kill_message();
+  return true;
+}
+
 void Purger::finish_reset(THD *thd) {
   if (!m_is_initialized) return;
-  for (const Purged_file &file : remove_all_now(true)) {
+  const bool keeps_failed =
+      DBUG_EVALUATE_IF("mutate_binlog_purge_reset_keeps", true, false);
+  for (const Purged_file &file : remove_all_now(nullptr, keeps_failed)) {
     push_warning_printf(thd, Sql_condition::SL_WARNING,
                         ER_BINLOG_PURGE_FATAL_ERR,
                         "a problem with deleting %s, which was purged before; "
@@ -354,10 +384,20 @@ bool wait_if_asked(THD *thd) {
   return purger.wait_until_removed(thd, false);
 }
 
+/** Whether upstream is going to refuse RESET BINARY LOGS AND GTIDS. */
+static bool is_reset_refused(THD *thd) {
+  return (thd->locked_tables_mode != LTM_NONE &&
+          !thd->global_read_lock.is_acquired()) ||
+         (is_group_replication_running() && !is_group_replication_cloning());
+}
+
 bool prepare_reset(THD *thd) {
   if (DBUG_EVALUATE_IF("mutate_binlog_purge_prepare_reset", true, false))
     return false;
-  return purger.wait_until_removed(thd, true);
+  if (is_reset_refused(thd) &&
+      DBUG_EVALUATE_IF("mutate_binlog_purge_refused_reset", false, true))
+    return false;
+  return purger.prepare_reset(thd);
 }
 void finish_reset(THD *thd) { purger.finish_reset(thd); }
 

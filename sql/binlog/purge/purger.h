@@ -133,7 +133,9 @@ bool wait_if_asked(THD *thd);
    came meanwhile or can't be removed, under its locks. */
 
 /**
-  Waits until each file that is pending was removed, or has failed to be.
+  Waits until each file that is pending was removed, or has failed to be; or
+  removes them, if there is no thread. Does nothing if RESET is going to be
+  refused.
 
   @return true if the session was killed meanwhile, with the error reported
 */

@@ -85,6 +85,7 @@ class Purger {
   void enqueue(const Purged_files &files);
   bool is_pending(const std::string &name);
   bool wait_until_removed(THD *thd, bool is_reset);
+  bool prepare_reset(THD *thd);
   void finish_reset(THD *thd);
   void wake_up();
 
@@ -95,7 +96,7 @@ class Purger {
   void init();
   void publish_pending();
   int restore_list(const Purged_files &more);
-  Purged_files remove_all_now(bool is_reset);
+  Purged_files remove_all_now(THD *thd, bool keeps_failed);
 
   bool is_work_due(Clock::time_point *wake_up_at);
   bool wait_for_backup(THD *thd);
@@ -138,8 +139,10 @@ class Purger {
   bool m_is_stopping{false};
   /** Set by stop(): what is pending is removed before the thread ends. */
   bool m_is_finishing{false};
-  /** Another thread removes all files; ours must not. */
-  bool m_is_removing_all{false};
+  /** Sessions that remove all files; the thread must not. */
+  uint m_removing_all{0};
+  /** forget() was called since the thread looked at the list last. */
+  bool m_has_forgotten{false};
   /** RESETs that wait until nothing is pending. */
   uint m_waiting_resets{0};
   my_thread_handle m_thread{};

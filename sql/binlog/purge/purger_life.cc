@@ -177,7 +177,7 @@ void Purger::open(Binlog_index_monitor *index) {
   m_is_list_read = true;
   m_is_accepting = true;
   if (!opt_background) {
-    for (const Purged_file &file : remove_all_now(false))
+    for (const Purged_file &file : remove_all_now(nullptr, true))
       log(WARNING_LEVEL, "Purged binary log '" + file.name +
                              "' can't be removed; it will be tried again.");
   }
@@ -214,8 +214,10 @@ void Purger::start() {
   m_listed_at_start.clear();
   for (const Purged_file &file : orphans) m_queue.add(file);
   publish_pending();
-  const int error = mysql_thread_create(key_thread, &m_thread, nullptr,
-                                        binlog_purge_thread, nullptr);
+  const int error = DBUG_EVALUATE_IF("binlog_purge_no_thread", true, false)
+                        ? EAGAIN
+                        : mysql_thread_create(key_thread, &m_thread, nullptr,
+                                              binlog_purge_thread, nullptr);
   m_is_running = error == 0;
   m_was_started = true;
   if (error != 0) {

@@ -122,7 +122,10 @@ bool Purger::wait_for_backup(THD *thd) {
     thd->clear_error();
     thd->get_stmt_da()->reset_condition_info(thd);
     if (is_last_attempt) return true;
-    if (!is_out_of_memory && !m_is_backup_wait_logged) {
+    if (!is_out_of_memory &&
+        (!m_is_backup_wait_logged ||
+         DBUG_EVALUATE_IF("mutate_binlog_purge_backup_log_once", true,
+                          false))) {
       {
         MUTEX_LOCK(guard, &m_mutex);
         m_messages.push_back(
@@ -301,26 +304,33 @@ bool Purger::is_disk_nearly_full() {
 }
 
 bool Purger::is_pause_due() const {
-  return m_bytes_since_pause >= opt_chunk_size ||
-         m_files_since_pause >= max_files_without_pause;
+  // A chunk size of 0 makes a chunk of each file.
+  const bool is_chunk_done = opt_chunk_size == 0
+                                 ? m_files_since_pause > 0
+                                 : m_bytes_since_pause >= opt_chunk_size;
+  return is_chunk_done || m_files_since_pause >= max_files_without_pause;
 }
 
 void Purger::pause(THD *thd) {
-  m_bytes_since_pause = 0;
-  m_files_since_pause = 0;
   const Clock::time_point start = Clock::now();
   // The disk may fill up meanwhile, so it is a pause of a second at a time.
   while (!is_disk_nearly_full()) {
     MUTEX_LOCK(guard, &m_mutex);
     if (m_is_stopping || opt_hurry || m_waiting_resets > 0 ||
         DBUG_EVALUATE_IF("mutate_binlog_purge_pause", true, false))
-      return;
-    // Looked at each time: the pause may be made shorter while it lasts.
+      break;
+    // Looked at each time: the pause may be made shorter while it lasts, and
+    // with a larger chunk it is not due yet.
+    if (!is_pause_due() &&
+        DBUG_EVALUATE_IF("mutate_binlog_purge_old_chunk", false, true))
+      break;
     const auto until = start + std::chrono::milliseconds(opt_chunk_interval);
     const auto now = Clock::now();
-    if (now >= until) return;
+    if (now >= until) break;
     wait(thd, stage_pausing, std::min(until, now + std::chrono::seconds(1)));
   }
+  m_bytes_since_pause = 0;
+  m_files_since_pause = 0;
 }
 
 /**
@@ -372,7 +382,7 @@ bool Purger::tidy_list() {
 bool Purger::is_work_due(Clock::time_point *wake_up_at) {
   mysql_mutex_assert_owner(&m_mutex);
   *wake_up_at = Clock::time_point::max();
-  if (m_is_removing_all || (m_is_stopping && !m_is_finishing)) return false;
+  if (m_removing_all > 0 || (m_is_stopping && !m_is_finishing)) return false;
   const Pending_file *const file = m_queue.next(Clock::now(), wake_up_at);
   if (file != nullptr) m_last_path = file->remover.path();
   return file != nullptr;
@@ -387,11 +397,17 @@ void Purger::run() {
     Clock::time_point wake_up_at;
     if (!is_work_due(&wake_up_at)) {
       if (m_is_stopping) break;
+      m_has_forgotten = false;
       mysql_mutex_unlock(&m_mutex);
       const bool is_untidy = tidy_list();
+      DBUG_EXECUTE_IF("binlog_purge_sync_after_tidying", {
+        const char action[] =
+            "now SIGNAL binlog_purge_tidied WAIT_FOR binlog_purge_go_on";
+        assert(!debug_sync_set_action(thd, STRING_WITH_LEN(action)));
+      });
       mysql_mutex_lock(&m_mutex);
       // What came meanwhile has to be seen before the wait.
-      if (!is_work_due(&wake_up_at) && !m_is_stopping) {
+      if (!is_work_due(&wake_up_at) && !m_is_stopping && !m_has_forgotten) {
         if (is_untidy)
           wake_up_at = std::min(wake_up_at, Clock::now() + max_retry_delay);
         wait(thd,
