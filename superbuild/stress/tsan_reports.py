@@ -40,7 +40,14 @@ _ON_PURPOSE = {
     ("buf0lrustats.cc", "uncounted_accesses"): "upstream's counters",
     ("buf0lrustats.cc", "buf_lru_stats_not_old"): "upstream's counter of evictions",
     ("buf0lrustats.cc", "buf_lru_hook_accessed"): "which part a page is in; is anything evicted",
-    ("buf0lruevict.cc", "evict"): "upstream's counter, read by the status while it is counted up",
+    ("buf0lruevict.cc", "remove"): "upstream's counter, read by the status while it is counted up",
+    # A lambda of walk().
+    ("buf0lruevict.cc", "operator"): "upstream's flag that a search is worth while, read in each",
+    ("buf0lruflusher.h", "written"): "the same flag",
+    ("buf0lruflusher.h", "state"): "lengths of lists, which plan a walk and bound nothing else",
+    # The constructor of a descriptor that is being copied, beside one who counts pages.
+    ("buf0lruhook.h", "Buf_lru_history"): "the page counts in either index",
+    ("buf0lruhook.h", "index"): "the same",
     ("buf0lruwalk.h", "buf_lru_walk"): "a page's state, looked at again under its mutex",
     ("buf0lrunames.cc", "resolve"): "an index that is being created",
     # A lambda of look_through_pool().
