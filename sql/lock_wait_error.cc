@@ -140,7 +140,7 @@ Object_kind object_kind(MDL_key::enum_mdl_namespace mdl_namespace) {
       return {"the access control cache", nullptr};
     case MDL_key::COLUMN_STATISTICS:
       /* Who may see the table need not know of the column. */
-      return {"column statistics", "column statistics of table"};
+      return {"column statistics", "column statistics of"};
     case MDL_key::RESOURCE_GROUPS:
       return {"a resource group", "resource group"};
     case MDL_key::FOREIGN_KEY:
