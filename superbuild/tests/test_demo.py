@@ -291,7 +291,6 @@ def test_the_production_example_loses_no_commit(tmp_path):
         "sync-binlog": "1",
         "innodb-doublewrite": "ON",
         "innodb-flush-method": "O_DIRECT",
-        "innodb-checksum-algorithm": "crc32",
         "log-bin": "binlog",
     }
     assert {name: values.get(name) for name in expected} == expected

@@ -157,7 +157,7 @@ void buf_lru_hook_make_young(buf_page_t *bpage);
 void buf_lru_hook_young_to_old(buf_page_t *bpage);
 
 /** Notes a page that has just been taken out of the list. The one place where
-pages leave it: evicted, freed with their table or BLOB, given up by DDL, failed
+pages leave it: evicted, freed with their table, given up by DDL, failed
 to be read.
 @param[in]  bpage  page; the caller holds the LRU list mutex and its mutex
 @param[in]  zip    false if the compressed copy of an uncompressed page stays */

@@ -43,9 +43,9 @@ slightly different moments. All others are counters, which never decrease
 between two reads with the same base.
 
 "Evicted" means here: replaced, to make room for another page. Pages that leave
-the pool because their tablespace was dropped or truncated, because a BLOB was
-freed, because a read failed or because DDL flushed and discarded them are not
-evicted. Neither is the uncompressed frame of a page whose compressed copy
+the pool because their tablespace was dropped or truncated, because a read
+failed or because DDL flushed and discarded them are not evicted.
+Neither is the uncompressed frame of a page whose compressed copy
 stays in the pool. */
 struct innodb_lru_stats_t {
   /** Pages in the LRU list. */
@@ -157,7 +157,7 @@ enum innodb_lru_event_kind_t : uint8_t {
   /** It was evicted. */
   INNODB_LRU_EVENT_EVICT = 4,
   /** It left the pool, but not to make room: its table was dropped, truncated,
-  rebuilt or discarded, its BLOB freed, or DDL gave it up. */
+  rebuilt or discarded, or DDL gave it up. */
   INNODB_LRU_EVENT_GONE = 5
 };
 
