@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Beside a run of mysql-test-run: says where the threads of a server stand whose test hangs.
 
-  hung.py VARDIR FOLDER
+  hung.py VARDIR FOLDER PARENT
 
 When a test has run for ten minutes (mysql-test-run gives it fifteen, and then kills the
 server, which says nothing), gdb looks at each thread of its servers. FOLDER/hung-PID.txt
 gets a line for each group of threads that stand in the same place, FOLDER/hung-PID.full
-all that gdb has said. results.py shows the first. Ends when it is terminated, or when the
-process that began it has ended.
+all that gdb has said. results.py shows the first. Ends when it is terminated, or when
+process PARENT, which began it, has ended.
 """
 
 import os
@@ -88,13 +88,13 @@ def look(pid, folder):
     (folder / f"hung-{pid}.txt").write_text("\n".join(lines or said.stderr.splitlines()) + "\n")
 
 
-def main(vardir, folder):
+def main(vardir, folder, parent):
     if not shutil.which("gdb"):
         print("hung: without gdb nothing will be said of a test that hangs", file=sys.stderr)
         return
     seen = set()
-    parent = os.getppid()
-    while os.getppid() == parent:
+    # Not asked of the system: the parent may have ended before this process came to run.
+    while os.getppid() == int(parent):
         for pid in hung(processes(vardir)):
             if pid not in seen:
                 seen.add(pid)

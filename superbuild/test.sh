@@ -36,7 +36,7 @@ run() {
     return
   fi
   echo "test: $name, $# tests" "${options[@]}"
-  superbuild/hung.py "$work/var" "$results" &
+  superbuild/hung.py "$work/var" "$results" $$ &
   local watcher=$!
   superbuild/mtr.sh "$preset" --parallel="${MTR_PARALLEL:-$(($(nproc) * 2))}" --suite-timeout=60 \
     --vardir="$work/var" --xml-report="$results/$name.xml" \

@@ -59,11 +59,23 @@ def test_a_process_is_looked_at_and_goes_on(tmp_path):
         process.wait()
 
 
-def test_it_ends_with_the_run_that_began_it(tmp_path):
-    watch = f"import sys; sys.path.insert(0, {str(ROOT / 'superbuild')!r}); import hung; "
-    watch += "hung.LOOK_SECONDS = 0.1; hung.shutil.which = lambda _: 'gdb'; "
-    watch += f"hung.main({str(tmp_path)!r}, {str(tmp_path)!r})"
+WATCH = f"""
+import sys, time
+sys.path.insert(0, {str(ROOT / "superbuild")!r})
+import hung
+hung.LOOK_SECONDS = 0.1
+hung.shutil.which = lambda _: "gdb"
+if sys.argv[3] == "late":
+    time.sleep(2)
+hung.main(sys.argv[1], sys.argv[1], sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("start", ["at once", "late"])
+def test_it_ends_with_the_run_that_began_it(tmp_path, start):
     # The shell begins it and ends; what it has as its output is open until it ends, too.
-    shell = ["sh", "-c", 'python3 -c "$0" & sleep 1; kill -0 $! && echo began', watch]
-    said = subprocess.run(shell, capture_output=True, text=True, timeout=300, check=True)
+    shell = ["sh", "-c", 'python3 -c "$0" "$1" $$ "$2" & sleep 1; kill -0 $! && echo began']
+    said = subprocess.run(
+        [*shell, WATCH, tmp_path, start], capture_output=True, text=True, timeout=300, check=True
+    )
     assert said.stdout == "began\n"
