@@ -84,6 +84,7 @@ def aims(log: Log) -> dict[str, list[int]]:
         return kinds[ino]
 
     places: dict[str, list[int]] = collections.defaultdict(list)
+    end = next((number for number, line in log.marks() if line == "end"), len(log.records))
     for record in log.records:
         if record.kind in (Kind.BASE, Kind.MKNOD):
             seen[record.ino] = (record.a, log.name(record).split("\0")[0])
@@ -100,6 +101,8 @@ def aims(log: Log) -> dict[str, list[int]]:
             kind = kind_of(record.ino)
             if kind != "temporary":
                 places[f"{operation} {kind}"].append(record.number)
+            if kind == "redo" and record.number > end:
+                places["redo of the shutdown"].append(record.number)
     return dict(places)
 
 

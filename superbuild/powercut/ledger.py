@@ -186,6 +186,7 @@ class Promised:
     rows: dict[int, int] = field(default_factory=dict)
     tables: int = 0
     purged_to: str = ""
+    stopped: bool = False
 
     @classmethod
     def read(cls, marks: list[str], begun: Promised | None = None) -> Promised:
@@ -198,6 +199,8 @@ class Promised:
                 promised.tables = int(words[0])
             elif what == "P":
                 promised.purged_to = words[0]
+            elif what == "S":
+                promised.stopped = True
         return promised
 
     @property

@@ -54,6 +54,7 @@ class Setting:
     undo: bool = True
     purge: bool = True
     wide: bool = True
+    redo: bool = True
 
 
 class Load:
@@ -105,6 +106,11 @@ class Load:
             # Megabytes that each image would have, and each check read.
             cursor.execute("RESET BINARY LOGS AND GTIDS")
             cursor.execute("CREATE DATABASE pcddl")  # at last: there is a GTID
+
+    def begin(self) -> None:
+        if not self._setting.redo:
+            with self._connect(None) as connection, connection.cursor() as cursor:
+                cursor.execute("ALTER INSTANCE DISABLE INNODB REDO_LOG")
 
     def run(self, seconds: float, least: int = 0) -> None:
         """For so long, and until so many transactions were acknowledged."""

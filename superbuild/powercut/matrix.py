@@ -64,6 +64,7 @@ class Entry:
     allowed: dict[str, frozenset[str]] = field(default_factory=dict)
     #: Sizes of what a device writes whole.
     sectors: tuple[int, ...] = (512, 4096)
+    near: str = ""  #: where most of the power is cut: a pattern of aims
 
     def may(self, kind: str, mode: str) -> bool:
         """Is this counted, and no failure? What is known is upstream's, see the note."""
@@ -160,6 +161,14 @@ ENTRIES = [
     direct("flush-log-2", ["--innodb-flush-log-at-trx-commit=2", *FEATURES_ON], allowed=WEAK),
     direct("flush-log-0", ["--innodb-flush-log-at-trx-commit=0", *FEATURES_ON], allowed=WEAK),
     direct("sync-binlog-0", ["--sync-binlog=0", *FEATURES_ON], allowed=WEAK),
+    # Only the header of the redo log is written there.
+    Entry(
+        "redo-off",
+        ["--innodb-flush-method=fsync", *FEATURES_ON],
+        Setting(redo=False),
+        modes=("journal",),
+        near="redo of the shutdown",
+    ),
     direct("sync-binlog-100", ["--sync-binlog=100", *FEATURES_ON], allowed=WEAK),
 ]
 
@@ -228,6 +237,13 @@ MUTANTS = [
         "journal",
         options=("--debug=+d,mutate_binlog_index_sync",),
         near="(create|rename|unlink) binlog index",
+    ),
+    Mutant(
+        "redo log disabled: the shutdown calls data safe before it is synced",
+        "redo-off",
+        "journal",
+        options=("--debug=+d,mutate_unlogged_pages_shutdown",),
+        near="redo of the shutdown",
     ),
     Mutant("no sync of tables, fast path off", "fsync-plain", "journal", (r"/pc(ddl)?/.*\.ibd$",)),
 ]

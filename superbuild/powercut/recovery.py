@@ -19,6 +19,9 @@ from ledger import Promised
 from load import Setting
 from power_server import PowerServer, stress
 
+#: What a server says that had no redo log when it ended.
+REDO_OFF = "Server was killed when InnoDB redo logging was disabled"
+
 
 def recover(
     server: PowerServer, promised: Promised, setting: Setting, *, all_pages: bool
@@ -32,7 +35,9 @@ def recover(
         except stress.Failure:
             errors = errors_of(server)
             kind = "no start"
-            if server.is_stock and trx_sys_is_torn(server, errors):
+            if may_refuse(promised, setting) and any(REDO_OFF in error for error in errors):
+                kind = "known: redo log disabled"
+            elif server.is_stock and trx_sys_is_torn(server, errors):
                 kind = "known: page of TRX_SYS"
             elif server.is_stock and first_page_is_torn(server, errors):
                 kind = "known: first page"
@@ -51,6 +56,10 @@ def recover(
             kind = "crash" if error.args and error.args[0] in (2006, 2013) else "refused"
             if server.is_stock and "master key from keyring" in str(error):
                 kind = "known: keyring"
+            elif may_refuse(promised, setting) and "for key 'columns.PRIMARY'" in str(error):
+                # Stock's and ours: the shutdown takes its last checkpoint after it has called the
+                # data safe. In between a start finds counters in the redo log that are older.
+                kind = "known: counters"
             found.add(kind, f"{error}")
         if server.running:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -64,6 +73,11 @@ def recover(
     finally:
         server.end()
     return found, recovery
+
+
+def may_refuse(promised: Promised, setting: Setting) -> bool:
+    """Without redo log a cut leaves unusable data, and a start says so, unless the server had stopped."""
+    return not setting.redo and not promised.stopped
 
 
 def errors_of(server: PowerServer) -> list[str]:

@@ -96,12 +96,14 @@ class Rig(Homes):
                 try:
                     server.start_within(1800)
                     running = Load(server.connect, recording.mark, entry.setting, f"{seed} {name}")
+                    running.begin()
                     running.run(seconds, self.least)
                     if running.errors:
                         raise stress.Failure(f"{name}: {running.errors[0]}\n{server.last_words()}")
                     recording.mark("end\n")
-                    if dice.random() < 0.5:
+                    if not entry.setting.redo or dice.random() < 0.5:
                         server.stop()
+                        recording.mark("S\n")
                 finally:
                     server.end()
             shutil.move(recording.log, place / "log")
@@ -324,7 +326,7 @@ def one_recording(
             except stress.Failure as error:
                 print(f"{again}: there is no recovery to record: {str(error)[:300]}", flush=True)
                 continue
-        cuts = choose(Log(where / "log"), entry, recording, mode, arguments.seed, count)
+        cuts = choose(Log(where / "log"), entry, recording, mode, arguments.seed, count, entry.near)
         cuts = [c for c in cuts if (entry.name, recording, mode, c.index) not in table.done]
         for _, row in rig.cut(entry, where, cuts):
             table.add(row)
