@@ -3,7 +3,7 @@
 
   hung.py VARDIR FOLDER PARENT
 
-When a test has run for ten minutes (mysql-test-run gives it fifteen, and then kills the
+When a test has run for ten minutes (mtr.sh gives it twenty-five, and then kills the
 server, which says nothing), gdb looks at each thread of its servers. FOLDER/hung-PID.txt
 gets a line for each group of threads that stand in the same place, FOLDER/hung-PID.full
 all that gdb has said. results.py shows the first. Ends when it is terminated, or when

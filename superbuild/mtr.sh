@@ -31,6 +31,8 @@ fi
 # mysqltest looks for a variable that a test has not set in the environment. The first
 # is of the next wait_condition.inc only, which then sets it from the second.
 export wait_timeout=${SLUICE_WAIT_TIMEOUT:-180} explicit_default_wait_timeout=${SLUICE_WAIT_TIMEOUT:-180}
+# Upstream's minute is too short for a debug server where each sync takes seconds.
+export shutdown_server_timeout=300
 
 clean=(--clean-vardir)
 [[ " $* " != *" --sanitize "* ]] || clean=()
@@ -40,5 +42,5 @@ if [ -n "${MTR_TREE:-}" ]; then
   export MTR_BINDIR=$objects
   cd "$MTR_TREE/mysql-test"
 fi
-"$as_user" perl mysql-test-run.pl --retry=0 --force --max-test-fail=0 --nounit-tests \
+"$as_user" perl mysql-test-run.pl --retry=0 --testcase-timeout=25 --force --max-test-fail=0 --nounit-tests \
   --bind-local "${clean[@]}" "$@" 8>&-

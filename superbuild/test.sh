@@ -38,7 +38,7 @@ run() {
   echo "test: $name, $# tests" "${options[@]}"
   superbuild/hung.py "$work/var" "$results" $$ &
   local watcher=$!
-  superbuild/mtr.sh "$preset" --parallel="${MTR_PARALLEL:-$(($(nproc) * 2))}" --suite-timeout=60 \
+  superbuild/mtr.sh "$preset" --parallel="${MTR_PARALLEL:-$(($(nproc) * 2))}" --suite-timeout=120 \
     --vardir="$work/var" --xml-report="$results/$name.xml" \
     "${sanitize[@]}" "${options[@]}" "$@" || failed_runs=1
   kill "$watcher" 2>/dev/null || true # it is gone if there is no gdb

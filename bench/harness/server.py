@@ -261,8 +261,10 @@ class Server:
         # A process group of its own: Ctrl-C at the terminal is for the harness, which stops it.
         # Should the harness be killed, the kernel kills the server: it may be frozen, and its
         # data directory has to survive a crash anyway.
+        # If it was killed before the kernel had been told, the shell sees another parent.
+        alive = ["sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"', str(os.getpid())]
         self._process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", *self.command],
+            ["setpriv", "--pdeathsig", "KILL", *alive, *self.command],
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -163,7 +163,7 @@ bool pfs_find_metadata_lock_owner(const MDL_key &key, unsigned types,
   guard.unlock();
 
   DBUG_EXECUTE_IF("pfs_search_waits_for_two", {
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < 12000; ++i) {
       guard.lock();
       const int waiting = search->waiting;
       guard.unlock();

@@ -287,11 +287,13 @@ def _check_binlog(
 
 def _check_files(cursor: pymysql.cursors.Cursor, data: Path, found: Findings) -> None:
     # A purge goes on in the background.
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 300
     while True:
         cursor.execute("SHOW GLOBAL STATUS LIKE 'Binlog_purge_files_pending'")
         rows = cursor.fetchall()
-        if not rows or int(rows[0][1]) == 0 or time.monotonic() > limit:
+        # The list goes after its last file.
+        busy = rows and (int(rows[0][1]) or (data / "binlog.~purge~").exists())
+        if not busy or time.monotonic() > limit:
             break
         time.sleep(0.05)
     cursor.execute("SHOW BINARY LOGS")

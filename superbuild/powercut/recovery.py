@@ -56,10 +56,6 @@ def recover(
             kind = "crash" if error.args and error.args[0] in (2006, 2013) else "refused"
             if server.is_stock and "master key from keyring" in str(error):
                 kind = "known: keyring"
-            elif may_refuse(promised, setting) and "for key 'columns.PRIMARY'" in str(error):
-                # Stock's and ours: the shutdown takes its last checkpoint after it has called the
-                # data safe. In between a start finds counters in the redo log that are older.
-                kind = "known: counters"
             found.add(kind, f"{error}")
         if server.running:
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -47,7 +47,11 @@ class Checkout:
     def run(self, *command, **variables):
         """Exit status and what was said."""
         process = self.start(*command, **variables)
-        output, _ = process.communicate(timeout=300)
+        try:
+            output, _ = process.communicate(timeout=1800)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
         return process.returncode, output
 
 

@@ -41,8 +41,8 @@ def test_stop_finds_a_server_whose_binary_was_built_again(checkout, server):
 def run_and_reap(checkout, process, *command):
     """As the server is our child, it is there until somebody waits for it."""
     other = checkout.start(*command)
-    process.wait(timeout=60)
-    output, _ = other.communicate(timeout=60)
+    process.wait(timeout=600)
+    output, _ = other.communicate(timeout=600)
     return other.returncode, output
 
 
@@ -108,7 +108,7 @@ class Demonstration:
         return subprocess.run(
             [ROOT / "demo" / name, *options], env=self.variables, cwd="/", text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            timeout=300, check=False,
+            timeout=1800, check=False,
         )  # fmt: skip
 
     def process(self):

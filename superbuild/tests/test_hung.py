@@ -47,7 +47,7 @@ def test_only_servers_of_a_test_that_hangs():
 
 @pytest.mark.skipif(not shutil.which("gdb"), reason="no gdb")
 def test_a_process_is_looked_at_and_goes_on(tmp_path):
-    process = subprocess.Popen(["sleep", "60"])
+    process = subprocess.Popen(["sleep", "600"])
     try:
         time.sleep(0.2)
         hung.look(process.pid, tmp_path)

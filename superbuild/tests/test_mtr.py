@@ -41,6 +41,6 @@ def test_a_run_leaves_another_its_files(checkout, objects):
     assert checkout.run("superbuild/mtr.sh", "debug", "quick")[0] == 0
     assert all((objects / file).owner() == "sluice" for file in FILES)
     (checkout.path / "go").touch()
-    output, _ = slow.communicate(timeout=60)
+    output, _ = slow.communicate(timeout=600)
     assert "mysqld.my" in output and "component_keyring_file.cnf" in output
     assert not any((objects / file).exists() for file in FILES)

@@ -184,7 +184,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         trace.tofile(path)
         lists = [",".join(map(str, one)) for one in configs]
         command = [program, path, str(memory), str(threshold), *lists]
-        out = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+        out = subprocess.run(command, check=True, capture_output=True, text=True, timeout=1800)
         return [json.loads(line) for line in out.stdout.splitlines()]
 
     return run_program

@@ -93,7 +93,7 @@ bool Lru_flusher::reserve_doublewrite() {
 /** Stops the writer for a test. */
 static void sync_writer() {
   static constexpr char action[] =
-      "now SIGNAL lru_flusher_latched WAIT_FOR lru_flusher_go_on TIMEOUT 300";
+      "now SIGNAL lru_flusher_latched WAIT_FOR lru_flusher_go_on TIMEOUT 800";
   ut_a(!debug_sync_set_action(current_thd, STRING_WITH_LEN(action)));
 }
 #endif
