@@ -1,9 +1,11 @@
 """The entry point of the container image, with a server that was built and without an image."""
 
 import bz2
+import contextlib
 import gzip
 import lzma
 import os
+import random
 import re
 import shutil
 import signal
@@ -20,6 +22,15 @@ from conftest import ROOT
 IMAGE = ROOT / "packaging/image"
 AS_USER = ROOT / "superbuild/as-user.sh"
 PASSWORD = r"""it's "all" \ & %_ `ours` ü"""
+
+
+def free_port():
+    """Below those that the system gives to others until the server takes it, minutes later."""
+    for port in random.sample(range(20000, 32000), 100):
+        with contextlib.suppress(OSError), socket.socket() as free:
+            free.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 class Container:
@@ -65,9 +76,7 @@ class Container:
                 break
         else:
             raise AssertionError("no server is built; make debug builds one")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.path = f"{objects}/runtime_output_directory:{self.path}"
         self.command = (
             "mysqld",
@@ -105,7 +114,7 @@ class Container:
     def run(self, *command, **variables):
         """Exit status and what was said."""
         self.start(*command, **variables)
-        return self.process.wait(timeout=600), self.log.read_text()
+        return self.process.wait(timeout=1800), self.log.read_text()
 
     def until(self, condition):
         while not condition():
@@ -138,7 +147,7 @@ class Container:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=600)
+        return self.process.wait(timeout=1800)
 
     def left(self):
         return sorted(p.name for p in self.data.iterdir())
@@ -423,7 +432,7 @@ def test_an_initialisation_that_was_killed_begins_anew(server):
     # All of a container dies at once.
     server.process.kill()
     os.killpg(group, signal.SIGKILL)
-    server.process.wait(timeout=600)
+    server.process.wait(timeout=1800)
     while server.processes():
         time.sleep(0.1)
     assert ".entrypoint-unfinished" in server.left() and "of-a-script" in server.left()

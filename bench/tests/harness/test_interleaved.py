@@ -134,8 +134,10 @@ def test_each_order_comes() -> None:
 
 
 def test_what_another_process_uses_is_foreign() -> None:
-    busy = [sys.executable, "-c", "while True: pass"]
-    with subprocess.Popen(busy) as other:
+    busy = [sys.executable, "-c", "print(flush=True)\nwhile True: pass"]
+    with subprocess.Popen(busy, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
         with Foreign(_Process()) as foreign:  # type: ignore[arg-type]
             time.sleep(0.5)
         other.kill()
