@@ -7,7 +7,7 @@
 #
 # The logs stay after a run with --sanitize: test.sh looks through them.
 # MTR_TREE: a source tree to take mysql-test from, and not that of the preset.
-# SLUICE_WAIT_TIMEOUT: seconds that a test waits for a condition (180, upstream 30: too
+# SLUICE_WAIT_TIMEOUT: seconds that a test waits for a condition (600, upstream 30: too
 # few where a machine is busy with other things).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -30,7 +30,7 @@ fi
 
 # mysqltest looks for a variable that a test has not set in the environment. The first
 # is of the next wait_condition.inc only, which then sets it from the second.
-export wait_timeout=${SLUICE_WAIT_TIMEOUT:-180} explicit_default_wait_timeout=${SLUICE_WAIT_TIMEOUT:-180}
+export wait_timeout=${SLUICE_WAIT_TIMEOUT:-600} explicit_default_wait_timeout=${SLUICE_WAIT_TIMEOUT:-600}
 # Upstream's minute is too short for a debug server where each sync takes seconds.
 export shutdown_server_timeout=300
 
