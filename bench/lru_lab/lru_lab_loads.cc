@@ -68,7 +68,8 @@ class Select_load : public Load {
         m_power(std::log(number("h")) / std::log(1 - number("h"))),
         m_rest(1 - number("exponent")),
         m_scan_first(static_cast<Page>(1 + m_branches + m_leaves)),
-        m_created(m_scan_first + static_cast<Page>(number("scan_pages"))) {}
+        m_created_first(m_scan_first + static_cast<Page>(number("scan_pages"))),
+        m_created(m_created_first) {}
 
   size_t pages() const override {
     return m_created + 2 +
@@ -90,6 +91,15 @@ class Select_load : public Load {
     }
     if (m_create_every != 0 && m_n % m_create_every == 0) {
       touches.push_back({m_created++, true});
+    }
+    if (m_recent_share != 0 && m_random() < m_recent_share) {
+      /* The age is distributed exponentially. */
+      const auto age =
+          static_cast<Page>(-std::log(1 - m_random()) * m_recent_mean);
+      if (m_created_first + age < m_created) {
+        touches.push_back({m_created - 1 - age, false});
+        return true;
+      }
     }
     if (m_kind == NONE_KIND) return true;
     if (m_move_us != 0 && now_us >= m_move_at) {
@@ -181,6 +191,8 @@ class Select_load : public Load {
   uint64_t m_scan_chunk = Number("scan_chunk").whole();
   uint64_t m_scan_touches = Number("scan_touches").whole();
   uint64_t m_create_every = Number("create_every").whole();
+  double m_recent_share = number("recent_share");
+  double m_recent_mean = number("recent_mean");
   double m_move_us = number("move_s") * 1e6;
   bool m_scatter = is_set("scatter");
   uint64_t m_leaves;
@@ -190,6 +202,7 @@ class Select_load : public Load {
   double m_rest;
   Page m_scan_first;
   Page m_scan{0};
+  Page m_created_first;
   Page m_created;
   uint64_t m_n{0};
   double m_move_at{0};

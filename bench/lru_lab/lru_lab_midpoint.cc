@@ -55,6 +55,7 @@ class Midpoint : public Policy {
         m_first(is_set("first")),
         m_anchor(is_set("anchor")),
         m_earn(is_set("earn")),
+        m_midpoint_created(is_set("midpoint_created")),
         m_lazy(is_set("lazy")),
         m_most_frequency((1 << static_cast<int>(number("second"))) - 1),
         m_ghosts(pages, static_cast<size_t>(number("ghosts") / 100 *
@@ -90,7 +91,7 @@ class Midpoint : public Policy {
     page.there = true;
     m_came++;
     m_length_sum += static_cast<double>(m_list.size());
-    bool old = !created;
+    bool old = !created || m_midpoint_created;
     if (created) {
       page.accessed = true;
       page.access = now;
@@ -291,6 +292,7 @@ class Midpoint : public Policy {
   bool m_first;
   bool m_anchor;
   bool m_earn;
+  bool m_midpoint_created;
   bool m_lazy;
   uint8_t m_most_frequency;
   Ghosts m_ghosts;

@@ -41,9 +41,10 @@ std::map<std::string, double> parameters{
     {"ghosts", 0},       // evicted pages that are remembered, percent of frames
     {"ghost_exact", 0},  // unused bits of a fingerprint: 0 exact
     {"second", 0},       // bits of frequency that save from demotion: 0, 1, 2
-    {"lazy", 0},         // 1: promoted at the tail, not when touched
-    {"small", 10},       // s3fifo: percent of the frames in the small queue
-    {"window", 1},       // tinylfu: percent of the frames in the window
+    {"midpoint_created", 0},  // 1: created pages go to the old part, too
+    {"lazy", 0},              // 1: promoted at the tail, not when touched
+    {"small", 10},  // s3fifo: percent of the frames in the small queue
+    {"window", 1},  // tinylfu: percent of the frames in the window
     {"rows", 6e6},
     {"rows_page", 73},
     {"rows_branch", 1100},
@@ -53,14 +54,16 @@ std::map<std::string, double> parameters{
     {"scan_pages", 0},   // pages of another table that is scanned over and over
     {"scan_every", 50},  // so many queries, by
     {"scan_chunk", 27},  // so many pages, each touched
-    {"scan_touches", 3},  // so often
-    {"move_s", 0},        // the hot spot moves after so many seconds
-    {"create_every", 0},  // a page is created after so many queries
-    {"query_us", 30},     // time of a query, all clients together
-    {"read_us", 70},      // and of a page that it reads
-    {"warm", 2e6},        // queries that are not counted
-    {"queries", 2e6},     // and that are
-    {"report", 0},        // a line for each so many queries
+    {"scan_touches", 3},    // so often
+    {"move_s", 0},          // the hot spot moves after so many seconds
+    {"create_every", 0},    // a page is created after so many queries
+    {"recent_share", 0},    // queries that touch one of these pages, of all
+    {"recent_mean", 1000},  // as many pages younger than it exist, on average
+    {"query_us", 30},       // time of a query, all clients together
+    {"read_us", 70},        // and of a page that it reads
+    {"warm", 2e6},          // queries that are not counted
+    {"queries", 2e6},       // and that are
+    {"report", 0},          // a line for each so many queries
     {"seed", 1}};
 
 std::map<std::string, std::string> words{
