@@ -7,6 +7,7 @@
 #
 # The logs stay after a run with --sanitize: test.sh looks through them.
 # MTR_TREE: a source tree to take mysql-test from, and not that of the preset.
+# MTR_BUILD_THREAD: says which ports it uses; chosen here if it is not set.
 # SLUICE_WAIT_TIMEOUT: seconds that a test waits for a condition (600, upstream 30: too
 # few where a machine is busy with other things).
 set -euo pipefail
@@ -34,6 +35,28 @@ export wait_timeout=${SLUICE_WAIT_TIMEOUT:-600} explicit_default_wait_timeout=${
 # Upstream's minute is too short for a debug server where each sync takes seconds.
 export shutdown_server_timeout=300
 
+# Ports of its own for each run on this machine. What mysql-test-run does for that fails if
+# several begin at once: it removes lock files that another has opened. A lock here is
+# never removed. Its file is opened to read, as it may be another user's.
+are_free() {
+  for port in $(seq $((10000 + 10 * $1)) $((10119 + 10 * $1))); do
+    ! (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null || return 1
+  done
+}
+choose_ports() {
+  local first lock
+  for first in $(seq 300 40 860); do
+    lock=/tmp/sluice-mtr-ports-$first
+    [ -e "$lock" ] || (: >"$lock") 2>/dev/null || return 0
+    exec 7<"$lock"
+    if flock --nonblock 7 && are_free "$first"; then
+      export MTR_BUILD_THREAD=$first
+      return
+    fi
+  done
+}
+[ -n "${MTR_BUILD_THREAD:-}" ] || choose_ports
+
 clean=(--clean-vardir)
 [[ " $* " != *" --sanitize "* ]] || clean=()
 
@@ -43,4 +66,4 @@ if [ -n "${MTR_TREE:-}" ]; then
   cd "$MTR_TREE/mysql-test"
 fi
 "$as_user" perl mysql-test-run.pl --retry=0 --testcase-timeout=25 --force --max-test-fail=0 --nounit-tests \
-  --bind-local "${clean[@]}" "$@" 8>&-
+  --bind-local "${clean[@]}" "$@" 7<&- 8>&-

@@ -7,6 +7,7 @@ import pytest
 
 PERL = """[ "${@: -1}" = quick ] || until [ -e ../../../../go ]; do sleep 0.1; done
 echo "$(id -un): $*"; ls -- ../*_output_directory"""
+PORTS = 'echo "ports $MTR_BUILD_THREAD"'
 FILES = ("runtime_output_directory/mysqld.my", "plugin_output_directory/component_keyring_file.cnf")
 
 
@@ -30,6 +31,22 @@ def test_as_whom_and_how(checkout, objects):
 def test_a_failure_is_one(checkout, objects):
     checkout.stand_in("perl", "exit 3")
     assert checkout.run("superbuild/mtr.sh", "debug", "quick")[0] == 3
+
+
+def test_ports_of_its_own(checkout, objects, monkeypatch):
+    monkeypatch.delenv("MTR_BUILD_THREAD", raising=False)
+    checkout.stand_in("perl", PORTS + "; until [ -e ../../../../go ]; do sleep 0.1; done")
+    runs = [checkout.start("superbuild/mtr.sh", "debug", name) for name in ("one", "two")]
+    chosen = [int(run.stdout.readline().split()[1]) for run in runs]
+    (checkout.path / "go").touch()
+    assert all(run.wait(timeout=600) == 0 for run in runs)
+    assert abs(chosen[0] - chosen[1]) >= 40
+
+
+def test_ports_that_were_told(checkout, objects, monkeypatch):
+    monkeypatch.setenv("MTR_BUILD_THREAD", "420")
+    checkout.stand_in("perl", PORTS)
+    assert "ports 420" in checkout.run("superbuild/mtr.sh", "debug", "quick")[1]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has another user to become")
