@@ -21,6 +21,7 @@ from ledger import (
     Tables,
     after,
     definition,
+    index_after,
     wide_rows,
 )
 from load import CREATE_UNDO, Setting
@@ -136,6 +137,15 @@ def _check_wide(
     last = _check_number(WIDE, numbers, promised, found)
     if last is None:
         return
+    cursor.execute(
+        "SELECT INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = 'pc' AND "
+        "TABLE_NAME = 'wide' AND INDEX_NAME <> 'PRIMARY'"
+    )
+    indexes = {row[0] for row in cursor.fetchall()}
+    if indexes not in (index_after(promised.index), index_after(promised.index + STEPS_AHEAD)):
+        found.lost += 1
+        found.add("lost", f"index: acknowledged {promised.index}, there {indexes}")
+    found.kept += promised.index
     want = {row: number for number in range(1, last + 1) for row in wide_rows(number)}
     cursor.execute(f"SELECT id, v, pad = {PAD.format(v='v', id='id')} FROM pc.wide")
     there = cursor.fetchall()

@@ -84,6 +84,9 @@ def aims(log: Log) -> dict[str, list[int]]:
         return kinds[ino]
 
     places: dict[str, list[int]] = collections.defaultdict(list)
+    for number, line in log.marks():
+        if line.startswith("I "):
+            places["acknowledge index"].append(number)
     end = next((number for number, line in log.marks() if line == "end"), len(log.records))
     for record in log.records:
         if record.kind in (Kind.BASE, Kind.MKNOD):

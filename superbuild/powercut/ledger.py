@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 CLIENTS = 4
 ROWS = 150  #: of a client in a table, at most
@@ -80,6 +80,17 @@ def wide_rows(number: int) -> list[int]:
     """What the number-th transaction of the client WIDE changes, on as many pages."""
     dice = random.Random(f"wide {number}")
     return sorted({dice.randrange(WIDE_ROWS) for _ in range(6)})
+
+
+def index_change(number: int) -> str:
+    """What the number-th ALTER TABLE does to the table of WIDE."""
+    if number % 2 == 0:
+        return f"DROP INDEX k{number - 1}"
+    return f"ADD INDEX k{number} (v, pad(200))"
+
+
+def index_after(number: int) -> set[str]:
+    return {f"k{number}"} if number % 2 else set()
 
 
 # The client that changes tables
@@ -185,18 +196,21 @@ class Promised:
 
     rows: dict[int, int] = field(default_factory=dict)
     tables: int = 0
+    index: int = 0
     purged_to: str = ""
     stopped: bool = False
 
     @classmethod
     def read(cls, marks: list[str], begun: Promised | None = None) -> Promised:
-        promised = cls(dict(begun.rows), begun.tables, begun.purged_to) if begun else cls()
+        promised = replace(begun, rows=dict(begun.rows), stopped=False) if begun else cls()
         for mark in marks:
             what, *words = mark.split()
             if what == "R":
                 promised.rows[int(words[0])] = int(words[1])
             elif what == "D":
                 promised.tables = int(words[0])
+            elif what == "I":
+                promised.index = int(words[0])
             elif what == "P":
                 promised.purged_to = words[0]
             elif what == "S":
@@ -205,4 +219,4 @@ class Promised:
 
     @property
     def commits(self) -> int:
-        return sum(self.rows.values()) + self.tables
+        return sum(self.rows.values()) + self.tables + self.index

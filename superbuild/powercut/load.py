@@ -21,6 +21,7 @@ from ledger import (
     Tables,
     after,
     definition,
+    index_change,
     statements,
     step,
     wide_rows,
@@ -55,6 +56,7 @@ class Setting:
     purge: bool = True
     wide: bool = True
     redo: bool = True
+    index: bool = False
 
 
 class Load:
@@ -145,6 +147,8 @@ class Load:
             sessions.append(self._keys)
         if self._setting.wide:
             sessions.append(self._wide)
+        if self._setting.index:
+            sessions.append(self._index)
         self._threads = [
             threading.Thread(target=self._session, args=(s,), daemon=True) for s in sessions
         ]
@@ -209,6 +213,15 @@ class Load:
                 self._mark(f"R {WIDE} {number}\n")
                 number += 1
                 self.done += 1
+
+    def _index(self) -> None:
+        """Builds an index of many pages, again and again, where the last one was."""
+        number = self._begun.index + 1
+        with self._connect("pc") as connection, connection.cursor() as cursor:
+            while not self._over.is_set():
+                cursor.execute(f"ALTER TABLE wide {index_change(number)}")
+                self._mark(f"I {number}\n")
+                number += 1
 
     def _tables(self) -> None:
         tables: Tables = {}

@@ -169,6 +169,16 @@ ENTRIES = [
         modes=("journal",),
         near="redo of the shutdown",
     ),
+    # The pages of an index that is built are not in the redo log, and here not in the
+    # doublewrite files either; a device that writes pages whole does not need those.
+    Entry(
+        "index",
+        ["--innodb-flush-method=fsync", "--innodb-doublewrite=OFF", *FEATURES_ON],
+        Setting(index=True, ddl=False, undo=False, purge=False),
+        modes=("journal",),
+        sectors=(16384,),
+        near="acknowledge index",
+    ),
     direct("sync-binlog-100", ["--sync-binlog=100", *FEATURES_ON], allowed=WEAK),
 ]
 
@@ -245,5 +255,6 @@ MUTANTS = [
         options=("--debug=+d,mutate_unlogged_pages_shutdown",),
         near="redo of the shutdown",
     ),
+    Mutant("no sync of the table of an index that is built", "index", "journal", (r"/wide\.ibd$",)),
     Mutant("no sync of tables, fast path off", "fsync-plain", "journal", (r"/pc(ddl)?/.*\.ibd$",)),
 ]
