@@ -38,16 +38,21 @@ export shutdown_server_timeout=300
 # Ports of its own for each run on this machine. What mysql-test-run does for that fails if
 # several begin at once: it removes lock files that another has opened. A lock here is
 # never removed. Its file is opened to read, as it may be another user's.
+SLOT=240 # build threads of ten ports each; a worker takes three
 are_free() {
-  for port in $(seq $((10000 + 10 * $1)) $((10119 + 10 * $1))); do
-    ! (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null || return 1
-  done
+  local address state port
+  while read -r _ address _ state _; do
+    [ "$state" = 0A ] || continue # it does not listen
+    port=$((16#${address##*:}))
+    ((port < 10000 + 10 * $1 || port >= 10000 + 10 * ($1 + SLOT))) || return 1
+  done < <(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null)
 }
 choose_ports() {
   local first lock
-  for first in $(seq 300 40 860); do
+  for first in $(seq 300 $SLOT 1980); do # below the ports that the system gives away
     lock=/tmp/sluice-mtr-ports-$first
-    [ -e "$lock" ] || (: >"$lock") 2>/dev/null || return 0
+    [ -e "$lock" ] || (: >"$lock") 2>/dev/null || continue
+    [ -r "$lock" ] || continue
     exec 7<"$lock"
     if flock --nonblock 7 && are_free "$first"; then
       export MTR_BUILD_THREAD=$first

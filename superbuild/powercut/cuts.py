@@ -84,10 +84,10 @@ def aims(log: Log) -> dict[str, list[int]]:
         return kinds[ino]
 
     places: dict[str, list[int]] = collections.defaultdict(list)
-    for number, line in log.marks():
-        if line.startswith("I "):
-            places["acknowledge index"].append(number)
-    end = next((number for number, line in log.marks() if line == "end"), len(log.records))
+    marks = list(log.marks())
+    if built := [number for number, line in marks if line.startswith("I ")]:
+        places["acknowledge index"] = built
+    end = next((number for number, line in marks if line == "end"), len(log.records))
     for record in log.records:
         if record.kind in (Kind.BASE, Kind.MKNOD):
             seen[record.ino] = (record.a, log.name(record).split("\0")[0])

@@ -90,6 +90,7 @@ def index_change(number: int) -> str:
 
 
 def index_after(number: int) -> set[str]:
+    """Its secondary indexes then."""
     return {f"k{number}"} if number % 2 else set()
 
 

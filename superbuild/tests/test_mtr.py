@@ -1,6 +1,7 @@
 """How mysql-test-run is run; perl is a stand-in that says what it was told."""
 
 import os
+import socket
 import time
 
 import pytest
@@ -40,7 +41,16 @@ def test_ports_of_its_own(checkout, objects, monkeypatch):
     chosen = [int(run.stdout.readline().split()[1]) for run in runs]
     (checkout.path / "go").touch()
     assert all(run.wait(timeout=600) == 0 for run in runs)
-    assert abs(chosen[0] - chosen[1]) >= 40
+    assert abs(chosen[0] - chosen[1]) >= 240
+
+
+def test_not_the_port_of_a_server(checkout, objects, monkeypatch):
+    monkeypatch.delenv("MTR_BUILD_THREAD", raising=False)
+    checkout.stand_in("perl", PORTS)
+    first = int(checkout.run("superbuild/mtr.sh", "debug", "quick")[1].split()[1])
+    with socket.create_server(("127.0.0.1", 10000 + 10 * first + 30)):
+        chosen = int(checkout.run("superbuild/mtr.sh", "debug", "quick")[1].split()[1])
+    assert chosen != first
 
 
 def test_ports_that_were_told(checkout, objects, monkeypatch):
