@@ -197,7 +197,9 @@ class Kills:
         for kind, _ in found.problems:
             if not kind.startswith("known"):
                 row["result"] = kind
-        return row, Promised(dict(found.numbers), found.tables, promised.purged_to)
+        return row, Promised(
+            rows=dict(found.numbers), tables=found.tables, purged_to=promised.purged_to
+        )
 
     def _add(self, row: dict[str, object]) -> None:
         with self._lock:

@@ -191,7 +191,7 @@ def definition(tables: Tables, number: int, *, encryption: bool) -> str:
 # What they were told
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Promised:
     """What clients had been told when the power failed."""
 
