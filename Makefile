@@ -331,11 +331,16 @@ upstream-report: upstream ## Write PATCH=name as a bug report to build/report/
 format: upstream ## Format our server code with upstream's .clang-format
 	@superbuild/format.sh
 
-lint: upstream $(VENV)/complete ## ShellCheck, formatting and the patch series
+# Programs of one folder are modules of each other.
+python_programs = superbuild superbuild/stress superbuild/powercut superbuild/topologies packaging demo
+lint: upstream $(VENV)/complete ## ShellCheck, formatting, types of Python and the patch series
 	@superbuild/format.sh --check
 	@git ls-files '*.sh' .ci/run | xargs shellcheck -x
 	@cd bench && for how in 'check' 'format --check'; do \
 	  ../$(VENV)/bin/ruff $$how --quiet . ../superbuild ../packaging ../demo || exit; done
+	@cd bench && ../$(VENV)/bin/python -m mypy --no-error-summary harness lru_lab ssb
+	@for folder in $(python_programs); do (cd $$folder && \
+	  $(CURDIR)/$(VENV)/bin/python -m mypy --no-error-summary --config-file $(CURDIR)/bench/mypy.ini *.py) || exit; done
 	@$(PATCHES) check $(TREES)
 
 clean: ## Remove all that was built (downloads and ccache stay)

@@ -18,6 +18,7 @@ import sys
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pandas as pd
@@ -91,14 +92,14 @@ def _fill(scale: Scale, directory: Path) -> list[TableFile]:
     scratch = directory / "scratch"
     scratch.mkdir(parents=True)
     tpch.generate(scale, scratch)
-    settings = {"memory_limit": _MEMORY, "temp_directory": str(scratch)}
+    settings: dict[str, Any] = {"memory_limit": _MEMORY, "temp_directory": str(scratch)}
     with duckdb.connect(str(scratch / "ssb.duckdb"), config=settings) as database:
         transform(database, scratch, scale)
         files = []
         for table in TABLES:
             path = directory / f"{table}.tbl"
             export(database, table, path)
-            (rows,) = database.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
+            [(rows,)] = database.execute(f"SELECT COUNT(*) FROM {table}").fetchall()
             files.append(TableFile(table, rows, path.stat().st_size, _sha256(path)))
         expected = {
             query: compare.canonical(database.execute(sql(query)).fetchall()) for query in QUERIES

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import threading
 import time
@@ -135,7 +136,7 @@ class Load:
 
     def start(self) -> None:
         sessions: list[Callable[[], None]] = [
-            lambda client=client: self._rows(client) for client in range(1, CLIENTS + 1)
+            functools.partial(self._rows, client) for client in range(1, CLIENTS + 1)
         ]
         if self._setting.ddl:
             sessions.append(self._tables)

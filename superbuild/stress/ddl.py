@@ -86,7 +86,7 @@ def run(options: argparse.Namespace, home: Path) -> None:
 
     end = time.monotonic() + 60 * options.minutes
     kills = checks = 0
-    counters = collections.Counter()
+    counters: collections.Counter[str] = collections.Counter()
     try:
         while time.monotonic() < end and not stress.over:
             until = min(end, time.monotonic() + options.every)

@@ -181,8 +181,8 @@ class Logs(Part):
         left = status(server, "Binlog_purge_bytes_pending")
         if left > 0:
             time.sleep(PACE)
-            rate = left - status(server, "Binlog_purge_bytes_pending")
-            rate /= time.monotonic() - began
+            removed = left - status(server, "Binlog_purge_bytes_pending")
+            rate = removed / (time.monotonic() - began)
             row["GB a minute at the usual pace"] = f"{rate * 60 / GIGABYTE:.0f}"
             values(server, "SET GLOBAL binlog_purge_hurry = ON")
         names = logs | {f"#purged_{log}" for log in logs}

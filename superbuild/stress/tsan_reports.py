@@ -75,7 +75,8 @@ def own_files() -> set[str]:
 
 def reports(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     """Kind and lines of each report."""
-    kind, report = "", []
+    kind = ""
+    report: list[str] = []
     for line in lines:
         begin = _BEGIN.search(line)
         if begin:
@@ -130,7 +131,8 @@ def stacks(
 def name_of(function: str) -> str:
     """Without namespace, template arguments and parameters; that of a lambda's function."""
     function = function.replace("(anonymous namespace)::", "")
-    return re.match(r"[\w~:]*", function).group().rpartition("::")[2]
+    qualified, *_ = re.findall(r"^[\w~:]*", function)
+    return qualified.rpartition("::")[2]
 
 
 def place(
@@ -155,7 +157,7 @@ def place(
 
 def main(binary: str, files: list[str]) -> int:
     own = own_files()
-    found = []
+    found: list[tuple[str, list[str]]] = []
     for name in files:
         with Path(name).open(errors="replace") as lines:
             found += reports(lines)

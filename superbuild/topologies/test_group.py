@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import uuid
 
 import pymysql
@@ -210,7 +211,8 @@ def check_all_write(members: list[Member]) -> None:
     for member in members:
         wait(
             f"{member} has clients that write",
-            lambda member=member: member.value(
-                "SELECT COUNT(*) FROM performance_schema.processlist WHERE DB = 'topology'"
+            functools.partial(
+                member.value,
+                "SELECT COUNT(*) FROM performance_schema.processlist WHERE DB = 'topology'",
             ),
         )

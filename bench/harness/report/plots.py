@@ -10,13 +10,14 @@ import matplotlib
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.typing import ColorType
 
 from harness.report import spread
 
 _COLOURS = matplotlib.color_sequences["tab10"]
 
 
-def colour(server: str, servers: Sequence[str]) -> tuple[float, float, float]:
+def colour(server: str, servers: Sequence[str]) -> ColorType:
     """A server keeps its colour in all plots of a report."""
     return _COLOURS[servers.index(server) % len(_COLOURS)]
 

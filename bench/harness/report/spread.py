@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -128,10 +129,10 @@ def _by_point(
     frame: pd.DataFrame, keys: Sequence[str], figures: Sequence[str]
 ) -> list[tuple[tuple[Cell, ...], str, pd.DataFrame]]:
     """Points in the order of measuring, in each the figures in the order given."""
-    parts = []
-    points = [((), frame)]
+    parts: list[tuple[tuple[Cell, ...], str, pd.DataFrame]] = []
+    points: Iterable[tuple[Any, pd.DataFrame]] = [((), frame)]
     if keys:
-        points = list(frame.groupby(list(keys), sort=False))
+        points = frame.groupby(list(keys), sort=False)
     for values, part in points:
         for figure in figures:
             rows = part[part["figure"] == figure]

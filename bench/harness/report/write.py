@@ -144,7 +144,7 @@ def _results(run: RunDirectory, scenario: Scenario) -> Results:
 def _chapter(run: RunDirectory, scenario: Scenario) -> Chapter:
     results = _results(run, scenario)
     figures = results.figures()
-    blocks = [Text("Nothing was measured.")]
+    blocks: list[Block] = [Text("Nothing was measured.")]
     not_kept = [t for t in scenario.report_tables if results.kept and results.table(t).empty]
     if not_kept:
         blocks = [Text(f"Not drawn: of this run the tables {', '.join(not_kept)} were not kept.")]

@@ -126,7 +126,12 @@ class _IoBound(Scenario):
             dataset = self._dataset(tables)
             seconds = self._seconds + 2
             for clients in self._clients:
-                parameters = {"what": _LOAD, "flush": method, "tables": tables, "clients": clients}
+                parameters: dict[str, Value] = {
+                    "what": _LOAD,
+                    "flush": method,
+                    "tables": tables,
+                    "clients": clients,
+                }
                 points.append(
                     Point(dataset, parameters, seconds, settings, disk_ops=self._disk_ops)
                 )
