@@ -31,9 +31,8 @@ class THD;
   under a view, children and parents of foreign keys, what a trigger or a
   routine with the rights of its definer uses. What a user reads is decided by
   the privileges of the account which is connected, on that very object, not by
-  the statement, whose LEX may be gone. In a routine with the rights of its
-  definer, the definer needs such a privilege, too: a handler of the routine
-  reads the error.
+  the statement, whose LEX may be gone. While other rights than that account's
+  are in force, as in a routine with the rights of its definer, no name is told.
 
   Waits for nothing: while somebody changes privileges, only global ones count.
 

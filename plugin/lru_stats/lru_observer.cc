@@ -23,8 +23,10 @@ this program; if not, write to the Free Software Foundation, Inc.,
  control_mutex serializes switching parts on and off, with the start and the end
  of the thread; it may be held while the server looks through its pool.
  data_mutex protects what the thread makes of the events; it is held for the
- length of a batch, some milliseconds at most. No thread that holds data_mutex
- takes control_mutex. */
+ length of a batch, some milliseconds, or longer where settings change and the
+ simulation has much memory. No thread that holds data_mutex takes
+ control_mutex. times_mutex comes after data_mutex, and is held for a copy only.
+ */
 
 #include "plugin/lru_stats/lru_observer.h"
 
@@ -36,7 +38,9 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <memory>
 #include <mutex>
 #include <new>
+#include <thread>
 #include <tuple>
+#include <vector>
 
 #ifdef __linux__
 #include <time.h>
@@ -136,6 +140,11 @@ int64_t ages_since = 0;
 uint64_t ages_lost = 0;
 /** What was not passed on of pages read again, as it was no whole page. */
 double reread_rest = 0;
+
+/** SET GLOBAL innodb_lru_whatif_old_blocks_times holds the lock of all global
+variables, so it does not wait for data_mutex. */
+std::mutex times_mutex;
+std::vector<uint32_t> times;
 
 PSI_thread_key key_thread_lru_observer;
 
@@ -282,6 +291,31 @@ bool sample_more() {
   return true;
 }
 
+/** The caller holds data_mutex and has read the pool. */
+void follow_settings() {
+  {
+    const std::lock_guard<std::mutex> lock(times_mutex);
+    whatif.set_times(times);
+  }
+  whatif.follow_settings(threshold);
+}
+
+#ifndef NDEBUG
+/** Stays, with data_mutex, while a test wants it to. The error log tells the
+test, as the tables cannot be read meanwhile. */
+void stand() {
+  log_error("lru_observer stands");
+  for (int i = 0; i < 10000; ++i) {
+    if (!DBUG_EVALUATE_IF("lru_observer_stands", true, false)) {
+      log_error("lru_observer goes on");
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  log_error("lru_observer gives up");
+}
+#endif
+
 void observe() {
   std::vector<innodb_lru_event_t> events(BATCH);
   std::vector<uint32_t> order(BATCH);
@@ -341,8 +375,9 @@ void observe() {
         DBUG_EXECUTE_IF("mutate_lru_floor", least = LEAST_PAGES;);
         sample_less(excess, least);
       }
+      DBUG_EXECUTE_IF("lru_observer_stands", stand(););
       server()->pool(&pool);
-      whatif.follow_settings(threshold);
+      follow_settings();
       whatif.note_baselines();
       ++seconds;
       if (seconds % FADE_SECONDS == 0) {
@@ -471,7 +506,7 @@ bool set_up(Part part, bool on) try {
     case Part::WHATIF:
       gone = whatif.switch_to(on);
       server()->pool(&pool);
-      whatif.follow_settings(threshold);
+      follow_settings();
       break;
     case Part::AGES:
       follow_pages(on, rereads_on);
@@ -539,8 +574,12 @@ int set_whatif_memory(uint64_t bytes) {
 }
 
 void set_whatif_times(const std::vector<uint32_t> &times_ms) {
-  const std::lock_guard<std::mutex> lock(data_mutex);
-  whatif.set_times(times_ms);
+#ifndef NDEBUG
+  std::unique_lock<std::mutex> data_lock(data_mutex, std::defer_lock);
+  DBUG_EXECUTE_IF("mutate_lru_times_wait", data_lock.lock(););
+#endif
+  const std::lock_guard<std::mutex> lock(times_mutex);
+  times = times_ms;
 }
 
 std::vector<Whatif_row> read_whatif(Whatif_frame &frame) {

@@ -94,8 +94,6 @@ Purged_files find_shrinking(const std::string &basename) {
 void warn_of_other_lists(const std::string &own_list,
                          const std::string &basename) {
   if (DBUG_EVALUATE_IF("mutate_binlog_purge_other_lists", true, false)) return;
-  const std::string base = without_folder(basename);
-  const auto log_folder = id_of(folder_of(basename));
   std::set<std::pair<ulonglong, ulonglong>> seen{id_of(own_list)};
   for (const std::string &folder : {folder_of(own_list), folder_of(basename),
                                     std::string(mysql_data_home) + FN_LIBCHAR})
@@ -112,9 +110,6 @@ void warn_of_other_lists(const std::string &own_list,
       size_t count = 0;
       std::string first;
       for (const Purged_file &file : files) {
-        if (!is_log(without_folder(file.name), base) ||
-            id_of(folder_of(file.name)) != log_folder)
-          continue;
         File_remover remover(file);
         if (!remover.find()) continue;
         // What is in the index of this server is its own affair.
@@ -129,9 +124,10 @@ void warn_of_other_lists(const std::string &own_list,
               " purged binary logs that are still on disk; the first one is '" +
               first +
               "'. It belongs to another index file than that of "
-              "log_bin_index, so they are left alone. To have them removed "
-              "start the server once with the former --log-bin-index, or "
-              "remove them and then this list by hand.")
+              "log_bin_index, so they are left alone. If it is not another "
+              "server's, start this one once with the former --log-bin and "
+              "--log-bin-index to have them removed, or remove them and then "
+              "this list by hand.")
                  .c_str());
     }
 }

@@ -38,8 +38,8 @@ Purged_files find_shrinking(const std::string &basename);
 
 /**
   Warns of lists of pending files that belong to other index files than the one
-  in use, and name files of this binary log that are on disk. The files aren't
-  touched: in the other index they may be alive.
+  in use, a former log_bin's or another server's, and name files that are on
+  disk. The files aren't touched: in the other index they may be alive.
 
   @param own_list  the list of this server
   @param basename  path of the binary logs, without the number

@@ -357,17 +357,10 @@ static bool is_wait_asked_for(const THD *thd) {
 
 bool refuse_wait(THD *thd) {
   if (!is_wait_asked_for(thd) ||
-      !(thd->locked_tables_mode != LTM_NONE ||
-        thd->in_active_multi_stmt_transaction() ||
-        // Nor does a transaction that has read other engines' tables only.
-        (thd->in_multi_stmt_transaction_mode() &&
-         thd->mdl_context.has_locks() &&
-         DBUG_EVALUATE_IF("mutate_binlog_purge_wait_autocommit", false,
-                          true)) ||
-        thd->global_read_lock.is_acquired() || thd->in_sub_stmt != 0 ||
-        thd->mdl_context.has_locks(MDL_key::USER_LEVEL_LOCK) ||
-        thd->mdl_context.has_locks(MDL_key::LOCKING_SERVICE) ||
-        !thd->handler_tables_hash.empty()) ||
+      !(thd->in_active_multi_stmt_transaction() || thd->in_sub_stmt != 0 ||
+        // Of whatever kind, also those of a function in BEFORE.
+        (thd->mdl_context.has_locks() &&
+         DBUG_EVALUATE_IF("mutate_binlog_purge_wait_mdl", false, true))) ||
       DBUG_EVALUATE_IF("mutate_binlog_purge_wait_with_locks", true, false))
     return false;
   my_error(ER_LOCK_OR_ACTIVE_TRANSACTION, MYF(0));

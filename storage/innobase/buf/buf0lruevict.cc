@@ -146,7 +146,8 @@ Lru_policy::Walk Lru_flusher::walk(const Lru_policy::State &state) {
 
   auto &hp = m_pool->lru_hp;
   mutex_enter(&m_pool->LRU_list_mutex);
-  if (buf_LRU_evict_from_unzip_LRU(m_pool)) {
+  if (buf_LRU_evict_from_unzip_LRU(m_pool) &&
+      DBUG_EVALUATE_IF("lru_flusher_keeps_unzip_LRU", false, true)) {
     const auto n = buf_free_from_unzip_LRU_list_batch(m_pool, walk.wanted());
     walk.evicted(n);
     m_freed += n;
@@ -215,6 +216,7 @@ Lru_policy::Walk Lru_flusher::walk(const Lru_policy::State &state) {
 void Lru_flusher::evict(buf_page_t *bpage, Lru_policy::Walk &walk) {
   ut_ad(mutex_own(&m_pool->LRU_list_mutex));
   const bool has_frame = buf_page_get_state(bpage) == BUF_BLOCK_FILE_PAGE;
+  const auto n_free = UT_LIST_GET_LEN(m_pool->free);
   bool freed = false;
 
   if (bpage->was_stale()) {
@@ -239,7 +241,12 @@ void Lru_flusher::evict(buf_page_t *bpage, Lru_policy::Walk &walk) {
 
   if (freed) {
     /* All mutexes are released. */
-    if (has_frame) {
+    /* A page that is only there compressed leaves a frame if what else was in
+    that frame is free, too. As in upstream, the length of the list tells. */
+    const bool has_left_one = UT_LIST_GET_LEN(m_pool->free) > n_free;
+    if (has_frame ||
+        (has_left_one &&
+         DBUG_EVALUATE_IF("mutate_lru_flusher_uncounted_zip", false, true))) {
       ++m_freed;
       walk.evicted(1);
     }

@@ -192,7 +192,8 @@ void buf_lru_flusher_start() {
   DBUG_EXECUTE_IF("lru_flusher_log_start", ib::info()
                                                << "The LRU flusher starts";);
   Lru_flusher::register_instruments();
-  scan_depth_is_set.store(scan_depth_is_given());
+  /* Not to false: meanwhile the variable may have been set as persisted. */
+  if (scan_depth_is_given()) scan_depth_is_set.store(true);
   auto *const all = new Flushers;
   for (ulint i = 0; i < srv_buf_pool_instances; ++i) {
     all->push_back(std::make_unique<Lru_flusher>(buf_pool_from_array(i)));

@@ -341,8 +341,9 @@ void fil_fast_waits_for_pins(space_id_t) {
 }
 
 /** What tests can ask for by reading a status variable: to have the root page
-of test.paused dirty and no other page; to flush all dirty pages; to acquire
-its tablespace as a background thread does, without a metadata lock. */
+of test.paused dirty and no other page; to flush all dirty pages; to sync its
+file; to acquire its tablespace as a background thread does, without a metadata
+lock. */
 static void fil_fast_test() {
   const auto space_id = fil_space_get_id_by_name("test/paused");
 
@@ -359,6 +360,8 @@ static void fil_fast_test() {
   });
 
   DBUG_EXECUTE_IF("fil_fast_flush_pages", buf_flush_sync_all_buf_pools(););
+
+  DBUG_EXECUTE_IF("fil_fast_flush_paused", fil_flush(space_id););
 
   DBUG_EXECUTE_IF("fil_fast_acquire_paused", {
     auto space = fil_space_acquire_silent(space_id);
