@@ -355,11 +355,23 @@ static bool is_wait_asked_for(const THD *thd) {
   return (thd->variables.option_bits & OPTION_BINLOG_PURGE_WAIT) != 0;
 }
 
+/** Whether others may wait for a metadata lock of the session. That of the
+routine or event which the statement is in doesn't count. */
+static bool has_locks_besides_program(const THD *thd) {
+  for (int i = 0; i < MDL_key::NAMESPACE_END; ++i) {
+    const auto kind = static_cast<MDL_key::enum_mdl_namespace>(i);
+    if (kind != MDL_key::FUNCTION && kind != MDL_key::PROCEDURE &&
+        kind != MDL_key::EVENT && thd->mdl_context.has_locks(kind))
+      return true;
+  }
+  return false;
+}
+
 bool refuse_wait(THD *thd) {
   if (!is_wait_asked_for(thd) ||
       !(thd->in_active_multi_stmt_transaction() || thd->in_sub_stmt != 0 ||
         // Of whatever kind, also those of a function in BEFORE.
-        (thd->mdl_context.has_locks() &&
+        (has_locks_besides_program(thd) &&
          DBUG_EVALUATE_IF("mutate_binlog_purge_wait_mdl", false, true))) ||
       DBUG_EVALUATE_IF("mutate_binlog_purge_wait_with_locks", true, false))
     return false;
