@@ -37,7 +37,7 @@ std::map<std::string, double> parameters{
     {"tolerance", 20},   // BUF_LRU_OLD_TOLERANCE
     {"first", 0},        // 1: with time 0, too, the access that reads is none
     {"anchor", 0},       // 1: the boundary hands out no youth
-    {"earn", 0},         // 1: who got youth from the boundary has to earn it
+    {"earn", 0},         // 1: a page that the boundary made young has to earn it
     {"ghosts", 0},       // evicted pages that are remembered, percent of frames
     {"ghost_exact", 0},  // unused bits of a fingerprint: 0 exact
     {"second", 0},       // bits of frequency that save from demotion: 0, 1, 2
