@@ -370,7 +370,7 @@ static bool has_locks_besides_program(const THD *thd) {
 bool refuse_wait(THD *thd) {
   if (!is_wait_asked_for(thd) ||
       !(thd->in_active_multi_stmt_transaction() || thd->in_sub_stmt != 0 ||
-        // Of whatever kind, also those of a function in BEFORE.
+        // As of GET_LOCK(), HANDLER, or of what a function in BEFORE has read.
         (has_locks_besides_program(thd) &&
          DBUG_EVALUATE_IF("mutate_binlog_purge_wait_mdl", false, true))) ||
       DBUG_EVALUATE_IF("mutate_binlog_purge_wait_with_locks", true, false))

@@ -216,7 +216,7 @@ Lru_policy::Walk Lru_flusher::walk(const Lru_policy::State &state) {
 void Lru_flusher::evict(buf_page_t *bpage, Lru_policy::Walk &walk) {
   ut_ad(mutex_own(&m_pool->LRU_list_mutex));
   const bool has_frame = buf_page_get_state(bpage) == BUF_BLOCK_FILE_PAGE;
-  const auto n_free = UT_LIST_GET_LEN(m_pool->free);
+  const auto n_free = has_frame ? 0 : UT_LIST_GET_LEN(m_pool->free);
   bool freed = false;
 
   if (bpage->was_stale()) {
@@ -240,12 +240,11 @@ void Lru_flusher::evict(buf_page_t *bpage, Lru_policy::Walk &walk) {
   }
 
   if (freed) {
-    /* All mutexes are released. */
-    /* A page that is only there compressed leaves a frame if what else was in
-    that frame is free, too. As in upstream, the length of the list tells. */
-    const bool has_left_one = UT_LIST_GET_LEN(m_pool->free) > n_free;
+    /* All mutexes are released. A page that is only there compressed leaves a
+    frame if what else was in that frame is free, too. As in upstream, the
+    length of the list tells. */
     if (has_frame ||
-        (has_left_one &&
+        (UT_LIST_GET_LEN(m_pool->free) > n_free &&
          DBUG_EVALUATE_IF("mutate_lru_flusher_uncounted_zip", false, true))) {
       ++m_freed;
       walk.evicted(1);
