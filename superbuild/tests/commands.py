@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,7 +92,10 @@ def run(long):
                     continue
                 print(f"commands: {command.place}\n{command.text}", end="", flush=True)
                 shell = ["bash", "-euo", "pipefail", "-c", command.text]
+                begin = time.monotonic()
                 done = subprocess.run(shell, cwd=clone, env=environment, check=False)
+                took = (time.monotonic() - begin) / 60
+                print(f"commands: {command.place} took {took:.1f} minutes", flush=True)
                 if done.returncode:
                     failed.append(command.place)
     for place in failed:
