@@ -249,7 +249,7 @@ stock-optimised: stock ## Lay out stock by a profile of its own, to compare with
 	@[ -f build/stock/profile/facts ] || $(MAKE) --no-print-directory profile PRESET=stock
 	@PROFILE=build/stock/profile superbuild/optimise.sh build/stock/obj/runtime_output_directory mysqld.optimised
 
-.PHONY: install package package-compare package-again test-packages test-topologies image test-image
+.PHONY: install package package-compare package-again test-commands test-packages test-topologies image test-image
 install: ## Install the release build (DESTDIR=, PREFIX=/usr/local/sluice)
 	@$(call build,release)
 	DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
@@ -278,6 +278,9 @@ package-compare: ## Does it have all that unpatched upstream has, built alike? (
 package-again: ## Package and link once more: the same bytes? (FROM_SOURCE=1: compile, too, elsewhere, without ccache)
 	@$(prepare_package)
 	@PYTHON=$(CURDIR)/$(MATERIALS)/bin/python packaging/again.sh $(if $(FROM_SOURCE),--from-source)
+
+test-commands: ## Every command of README and docs/user, on a fresh minimal Debian 12 (two hours, 30 GB; debootstrap; root)
+	@superbuild/tests/fresh.sh
 
 SUITES ?= bookworm trixie
 test-packages: ## Install, replace, remove, purge them in minimal Debians (SUITES= STOCK=folder of packages to replace; root)

@@ -13,31 +13,8 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# In the namespaces: make the root, and let systemd begin.
-if [ "${1:-}" = --boot ]; then
-  root=$2
-  mount --make-rprivate /
-  mount --bind "$root" "$root"
-  mount -t proc proc "$root/proc"
-  mount -t sysfs -o ro sysfs "$root/sys"
-  mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
-  mount -t tmpfs -o mode=755 tmpfs "$root/run"
-  mount -t tmpfs -o mode=755 tmpfs "$root/dev"
-  mkdir "$root/dev/pts" "$root/dev/shm"
-  mount -t devpts -o newinstance,ptmxmode=666 devpts "$root/dev/pts"
-  mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
-  ln -s pts/ptmx "$root/dev/ptmx"
-  ln -s /proc/self/fd "$root/dev/fd"
-  for device in null zero full random urandom tty; do
-    touch "$root/dev/$device"
-    mount --bind "/dev/$device" "$root/dev/$device"
-  done
-  mkdir -p "$root/.old"
-  cd "$root"
-  pivot_root . .old
-  umount -l /.old
-  exec env -i container=sluice PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --system
-fi
+# shellcheck source=superbuild/debian/machine.sh
+. "$here/superbuild/debian/machine.sh"
 
 suite=${1:?usage: test.sh SUITE PACKAGES [STOCK]} packages=$(realpath -- "$2") stock=${3:+$(realpath -- "$3")}
 base=$here/build/debian/$suite
@@ -47,14 +24,7 @@ fail() {
   printf 'test-packages: error: %s\n' "$@" >&2
   exit 1
 }
-[ "$(id -u)" -eq 0 ] || fail "debootstrap and namespaces need root"
-for tool in debootstrap unshare nsenter; do
-  command -v "$tool" >/dev/null || fail "$tool is missing: apt-get install debootstrap util-linux"
-done
-# shellcheck disable=SC2016 # apt expands it
-archive=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' |
-  sort -u | head -n 1)
-[ -n "$archive" ] || fail "apt knows no Debian archive here (after 'apt-get update' it may)"
+debian_needs
 
 mkdir -p -- "$here/build/debian"
 exec 9>"$base.lock"
@@ -62,24 +32,13 @@ flock --nonblock 9 || fail "another run works on $base"
 
 init=
 clean() {
-  # The end of its first process ends all in the namespace, and with it its mounts.
-  [ -z "$init" ] || kill -KILL "$init" 2>/dev/null || true
-  [ -z "$init" ] || while kill -0 "$init" 2>/dev/null; do sleep 0.1; done
+  debian_end
   rm -rf --one-file-system -- "$root"
 }
 trap clean EXIT
 trap 'exit 1' INT TERM
 
-if [ ! -e "$base/complete" ]; then
-  echo "test-packages: making a minimal Debian $suite, $base"
-  rm -rf --one-file-system -- "$base"
-  mkdir -p -- "$base"
-  unshare --mount --propagation private -- debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,ca-certificates \
-    "$suite" "$base/root" "$archive" >"$log" 2>&1 || fail "debootstrap failed, see $log"
-  touch -- "$base/complete"
-fi
-rm -rf --one-file-system -- "$root"
-cp -a --reflink=auto -- "$base/root" "$root"
+debian_root "$suite" "$base" "$root" "$log"
 mkdir -p "$root/packages/sluice" "$root/packages/stock" "$root/packages/newer"
 cp -- "$packages"/sluice-*.deb "$root/packages/sluice"
 # What a later version may bring: another text in both files of options that are ours.
@@ -104,21 +63,10 @@ chroot "$root" apt-get -q update >"$log" 2>&1 || fail "apt-get update failed in 
 chroot "$root" sh -c 'apt-get -qy --no-install-recommends --download-only install /packages/sluice/sluice-server_*.deb \
   /packages/sluice/sluice-c*_*.deb mysql-common' >>"$log" 2>&1 || fail "the packages cannot be installed, see $log"
 
-setsid unshare --mount --pid --fork --kill-child --ipc --uts --cgroup --net -- "$0" --boot "$root" \
-  >"$log.boot" 2>&1 </dev/null 9>&- &
-unshared=$!
-for ((i = 0; i < 600; i++)); do
-  init=$(pgrep -P "$unshared" || true)
-  # A unit of Debian's that fails in here (degraded) is no concern of ours.
-  [ -n "$init" ] && [ "$(cat "/proc/$init/comm" 2>/dev/null)" = systemd ] &&
-    [[ $(nsenter --all --target "$init" systemctl is-system-running 2>/dev/null) =~ running|degraded ]] && break
-  kill -0 "$unshared" 2>/dev/null || fail "systemd did not start, see $log.boot"
-  sleep 0.5
-done
+debian_boot "$root" "$log.boot" --net
 # Waited for, not in the foreground: a signal ends the run at once. No check takes ten minutes.
 inside() {
-  timeout 600 nsenter --all --target "$init" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
-    DEBIAN_FRONTEND=noninteractive sh -c "$*" </dev/null 9>&- &
+  debian_inside "timeout 600 sh -c $(printf %q "$*")" 9>&- &
   wait $!
 }
 inside 'ip link set lo up' 2>/dev/null || inside 'true'
