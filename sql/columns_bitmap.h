@@ -25,8 +25,8 @@
 #include "my_dbug.h"
 
 /**
-  Some ten are made for each row that goes to the binary log, so one of a table
-  with few columns has its bits inside, and allocates nothing.
+  Some ten of these are made for each row that goes to the binary log. So the
+  bitmap of a table with few columns has its bits inside, and allocates nothing.
 
   Not copied and not moved: MY_BITMAP points into the object.
 */

@@ -100,7 +100,7 @@ const char *mdl_type_name(enum_mdl_type type) {
   return "unknown";
 }
 
-/** How an object of a namespace is called. */
+/** What an object of a namespace is called. */
 struct Object_kind {
   /** With article, when the name is not given or there is none. */
   const char *unnamed;
@@ -139,7 +139,7 @@ Object_kind object_kind(MDL_key::enum_mdl_namespace mdl_namespace) {
     case MDL_key::ACL_CACHE:
       return {"the access control cache", nullptr};
     case MDL_key::COLUMN_STATISTICS:
-      /* Who may see the table need not know of the column. */
+      /* A user who may see the table need not know of the column. */
       return {"column statistics", "column statistics of"};
     case MDL_key::RESOURCE_GROUPS:
       return {"a resource group", "resource group"};
@@ -192,8 +192,9 @@ std::string short_limit(const char *variable, ulonglong seconds) {
 
 /**
   Append what is most needed to upstream's text, within MAX_MESSAGE_TEXT
-  characters: if there is not enough room for both the connection in the way is
-  told; if there is none for that, upstream's text, a long translation, is cut.
+  characters. If there is not enough room for both, only the connection in the
+  way is told. If there is no room for that, upstream's text, a long
+  translation, is cut.
 
   @param text     Upstream's text, in the language of the session.
   @param limit    Variable and value.

@@ -29,8 +29,8 @@
   what was waited for, and how it is held. Error number, SQLSTATE and the
   beginning of the text stay upstream's.
 
-  Seconds are seconds of the wait allowed, not measured. A variable is only
-  named when it did govern the wait.
+  Seconds are the length of the wait that was allowed, not a measured time. A
+  variable is only named when it did govern the wait.
 */
 
 #include <stddef.h>

@@ -140,7 +140,7 @@ Access_bitmask schema_privileges(const Security_context *sctx, const char *db) {
 }
 
 /**
-  Has the account some privilege in a schema?
+  Does the account have some privilege in a schema?
 
   To be called with an Acl_cache_try_lock: check_grant_db() locks the cache,
   too, but not if its Acl_cache_lock_guard finds it already_locked(). Without
@@ -155,7 +155,7 @@ bool has_privilege_in_schema(THD *thd, Security_context *sctx, const char *db) {
   return result;
 }
 
-/** Has the account this dynamic privilege? To be called as the above. */
+/** Does the account have this dynamic privilege? To be called as the above. */
 bool has_dynamic_privilege(Security_context *sctx, const char *privilege) {
   return sctx->has_global_grant(privilege, strlen(privilege)).first;
 }
@@ -171,7 +171,7 @@ bool may_see_global_name(THD *thd, Security_context *sctx,
     case MDL_key::RESOURCE_GROUPS: {
       DBUG_EXECUTE_IF("mutate_1205_resource_group", return true;);
       if (sctx->check_access(SUPER_ACL)) return true;
-      /* RESOURCE_GROUP_USER shows those for users only: which is it? */
+      /* RESOURCE_GROUP_USER only shows groups for users: is this one? */
       const Acl_cache_try_lock lock(thd);
       return lock.is_locked() &&
              has_dynamic_privilege(sctx, "RESOURCE_GROUP_ADMIN");

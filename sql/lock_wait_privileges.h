@@ -29,10 +29,10 @@ class THD;
 
   A statement also waits for objects whose names it does not contain: tables
   under a view, children and parents of foreign keys, what a trigger or a
-  routine with the rights of its definer uses. What a user reads is decided by
-  the privileges of the account which is connected, on that very object, not by
-  the statement, whose LEX may be gone. While other rights than that account's
-  are in force, as in a routine with the rights of its definer, no name is told.
+  routine with the rights of its definer uses. The privileges of the connected
+  account on that very object decide what a user reads, and not the statement,
+  whose LEX may be gone. While other rights than that account's are in force, as
+  in a routine with the rights of its definer, no name is told.
 
   Waits for nothing: while somebody changes privileges, only global ones count.
 

@@ -20,7 +20,7 @@
 
   lock_wait_timeout and metadata_lock_wait_timeout are two names of one system
   variable, neither of them deprecated. Class Sys_var_alias makes them share
-  value and metadata; here is what it leaves open for two equal names.
+  value and metadata; this file has what it leaves open for two equal names.
 */
 
 #include <string>

@@ -24,9 +24,9 @@ struct ST_SCHEMA_TABLE;
 /**
   Keeps the name of a plugin's table until the server ends.
 
-  The plugin's own is gone with its library, but a statement that was parsed
-  before is asked for the names of its tables before it opens them, as by the
-  optimizer trace.
+  The plugin's own copy is gone with its library. But the names of a statement's
+  tables may be asked for after it was parsed and before it opens them, for
+  example by the optimizer trace.
 
   @param  name  the plugin's
 
@@ -38,10 +38,11 @@ const char *keep_schema_table_name(const char *name);
   Keeps the descriptor of a table whose plugin is uninstalled, instead of
   freeing it.
 
-  Statements remember the address of the descriptor. Were it given out again,
-  another plugin of the same name, with other columns, could not be told from
-  the one that a statement was prepared for: an address that is used once is its
-  generation. It costs a hundred bytes an UNINSTALL PLUGIN.
+  Statements remember the address of the descriptor. If the address were used
+  again, another plugin of the same name, with other columns, could not be told
+  from the one that a statement was prepared for. An address that is used only
+  once serves as a generation number. This costs a hundred bytes for each
+  UNINSTALL PLUGIN.
 */
 void retire_schema_table(ST_SCHEMA_TABLE *table);
 
@@ -61,11 +62,12 @@ ST_SCHEMA_TABLE *reuse_schema_table(ST_SCHEMA_TABLE *fresh);
   Keeps the plugin of an INFORMATION_SCHEMA table loaded while a statement uses
   the table. To be called whenever the statement opens the table.
 
-  Table_ref::schema_table was set when the statement was parsed. It points into
-  memory that UNINSTALL PLUGIN frees, and with it the code that fills the table
-  is unmapped. So the plugin is looked up again here, by name, and referenced by
-  the LEX of the statement. From then on UNINSTALL PLUGIN answers with the
-  warning WARN_PLUGIN_BUSY and takes effect when the last statement has ended.
+  Table_ref::schema_table was set when the statement was parsed. Since then
+  UNINSTALL PLUGIN may have retired the descriptor that it points to, and
+  unmapped the code that fills the table. So the plugin is looked up again here,
+  by name, and referenced by the LEX of the statement. From then on UNINSTALL
+  PLUGIN answers with the warning WARN_PLUGIN_BUSY and takes effect when the
+  last statement has ended.
 
   @param          thd    session; its LEX is that of the statement
   @param[in,out]  table  table with schema_table set. If the plugin was

@@ -19,7 +19,7 @@
 /**
   What the server says it is, in @@version_comment, --version and the error
   log: the product and the revision of its repository that it was built from.
-  A constant, so it may be used before and while static objects are made.
+  A constant, so it may be used before and while static objects are constructed.
 */
 extern const char sluice_version_comment[];
 

@@ -18,8 +18,8 @@
 /**
   @file sql/sys_var_metadata_lock_wait_timeout.h
 
-  Class of the second name of lock_wait_timeout. As sql/sys_vars.h, this is
-  included by the file with the declarations of sys_var variables only.
+  Class of the second name of lock_wait_timeout. Like sql/sys_vars.h, this is
+  included only by the file with the declarations of sys_var variables.
 */
 
 #include <algorithm>

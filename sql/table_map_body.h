@@ -37,8 +37,8 @@
   number, types, metadata and nullability of the columns, and the optional
   metadata. It depends on the table's definition and on binlog_row_metadata
   alone, so it is made for the first statement that changes the open table, and
-  written again for the others. It lives as long as the TABLE, which a changed
-  definition does not survive.
+  written again for the others. It lives as long as the TABLE, which does not
+  survive a change of the definition.
 
   Locking: none. A TABLE is used by one thread at a time.
 */

@@ -68,12 +68,11 @@ class Lru_ages {
   };
 
   /** Takes an event.
-  @param[in]  event   event of a sampled page; time_us does not go back by more
-                      than the events of two threads may be swapped
+  @param[in]  event   event of a sampled page; time_us goes back by no more than
+                      the events of two threads may be out of order
   @param[in]  weight  pages that a sampled one stands for
   @param[in]  window  evictions of sampled pages after which one is forgotten
-  @return what the page read in EVICT, if this is its being read again, else 0
-*/
+  @return index that the page had at EVICT, if it is being read again, else 0 */
   uint16_t take(const innodb_lru_event_t &event, double weight,
                 uint64_t window);
 
@@ -81,14 +80,14 @@ class Lru_ages {
   @param[in]  threshold  see innodb_lru_page_hash() */
   void lower_threshold(uint64_t threshold);
 
-  /** Forgets the pages that nothing has happened to for longer than to most. */
+  /** Forgets the pages whose last event is the longest ago. */
   void forget_silent();
 
   /** @return number of pages followed; each takes some 100 bytes */
   size_t pages() const { return m_pages.size(); }
 
-  /** Pages that were evicted until now are not found when they are read again.
-   */
+  /** Forgets the indexes of pages: those evicted until now do not count when
+  they are read again. */
   void forget_indexes() {
     for (auto &entry : m_pages) entry.second.index = 0;
   }

@@ -67,48 +67,48 @@ server keeps 8192 events a ring. */
 constexpr std::chrono::milliseconds PAUSE{20};
 constexpr std::chrono::milliseconds LONGEST_PAUSE{60};
 
-/** Fewer events than this, and the next pause is longer. */
+/** After fewer events than this, the next pause is longer. */
 constexpr size_t FEW_EVENTS = 1024;
 
 /** Events of a batch; their memory is allocated once. */
 constexpr size_t BATCH = 32768;
 
-/** Processor time that sampling may use: microseconds a second, of the thread
-and of the hooks. */
+/** Processor time that sampling may use, in the thread and in the hooks:
+microseconds a second. */
 constexpr double CPU_BUDGET_USEC = 5000;
 
-/** What a hook takes to record an event, which is not measured as it happens: a
-look at the clock and a slot of a ring. Alone that is 0.03, between other code
-the slot is in no cache. */
+/** Time that a hook takes to record an event: it reads the clock and fills a
+slot of a ring. This is not measured at run time. By itself it takes 0.03, but
+among other code the slot is in no cache. */
 constexpr double HOOK_USEC = 0.1;
 
-/** Pages of the pool that are to be sampled if the budget is exceeded: with
-less, little can be said. */
+/** Fewest pages of the pool that are sampled if the budget is exceeded: with
+fewer, little can be said. */
 constexpr double LEAST_PAGES = 400;
 
-/** How many times the budget may be exceeded to have so many. Beyond, fewer and
-fewer are sampled, down to none. A debug server takes much longer for an event,
-and its tests need all pages of small pools. */
+/** How many times the budget may be exceeded to sample that many. Beyond that,
+fewer and fewer are sampled, down to none. A debug server takes much longer for
+an event, and its tests need all pages of small pools. */
 #ifdef NDEBUG
 constexpr double MOST_EXCESS = 4;
 #else
 constexpr double MOST_EXCESS = 200;
 #endif
 
-/** Pages that are to be sampled if events are lost: each loss costs all that
+/** Fewest pages that are sampled if events are lost: each loss costs all that
 was counted. */
 constexpr double LEAST_PAGES_OF_LOSSES = 50;
 
 /** Evidence is worth half as much after this time, and so on. */
 constexpr std::chrono::seconds HALF_LIFE{6 * 3600};
 
-/** How often it is made less. */
+/** How often its weight is reduced. */
 constexpr unsigned FADE_SECONDS = 60;
 
 /** Pages that Lru_ages may follow, 7 MB. */
 constexpr size_t MOST_AGES = 65536;
 
-/** Batches without a pause. */
+/** Most batches without a pause. */
 constexpr int MOST_BATCHES = 4;
 
 constexpr uint64_t MAX_TRACE = Lru_simulator::ALL;
@@ -131,14 +131,14 @@ innodb_lru_pool_t pool{};
 
 Whatif whatif(pool);
 
-/** Is there while INNODB_LRU_AGE_HISTOGRAM shows it, or it finds the pages that
-are read again. */
+/** Exists while INNODB_LRU_AGE_HISTOGRAM shows it, or while it is needed to
+find the pages that are read again. */
 std::unique_ptr<Lru_ages> ages;
 bool ages_on = false;
 bool rereads_on = false;
 int64_t ages_since = 0;
 uint64_t ages_lost = 0;
-/** What was not passed on of pages read again, as it was no whole page. */
+/** Pages read again that were not passed on yet: less than a whole page. */
 double reread_rest = 0;
 
 /** SET GLOBAL innodb_lru_whatif_old_blocks_times holds the lock of all global
@@ -182,7 +182,7 @@ void take(const innodb_lru_event_t &event) {
   }
 }
 
-/** Memory is bounded by lowering the threshold. The caller holds data_mutex. */
+/** Bounds the memory by lowering the threshold. The caller holds data_mutex. */
 void keep_to_memory() {
   if (whatif.runs()) lower_threshold(whatif.simulator().threshold());
   if (ages == nullptr || ages->pages() <= MOST_AGES) return;
@@ -202,7 +202,7 @@ double cpu_usec() {
   return 0;
 }
 
-/** Takes the events there are, MOST_BATCHES at most.
+/** Takes the events that are there, in at most MOST_BATCHES batches.
 @param[in,out]  events   room for them
 @param[in,out]  order    room for their order
 @param[in,out]  dropped  is added to: events that were lost
@@ -232,8 +232,8 @@ bool take_events(std::vector<innodb_lru_event_t> &events,
 
 /** Halves the sample, once or more, unless there would be too little left. The
 caller holds data_mutex.
-@param[in]  excess  how many times more was used than may be; a factor of two is
-                    left for the next time, as the first events cost more
+@param[in]  excess  what was used, divided by what may be used; a factor of two
+                    is left for the next time, as the first events cost more
 @param[in]  least   pages of the pool that are to be left */
 void sample_less(double excess, double least) {
   auto left = static_cast<double>(pool.lru_pages) * rate() / 2;
@@ -255,9 +255,9 @@ uint64_t highest_threshold() {
   return most <= MOST_AGES ? MAX_TRACE : MAX_TRACE / most * MOST_AGES;
 }
 
-/** Tells the server of a threshold that was raised. It hears of that second: it
-may sample more than is wanted, as events of other pages are ignored, but not
-less. The caller does not hold data_mutex, as the pool is looked through.
+/** Tells the server of a threshold that was raised here before. Until it knows
+of it, it samples fewer pages than are followed. The caller does not hold
+data_mutex, as the pool is looked through.
 @return true if there is no memory */
 bool announce_threshold() {
   for (;;) {
@@ -272,9 +272,9 @@ bool announce_threshold() {
   }
 }
 
-/** Samples twice as many pages, if they may be followed. Of the new ones
-nothing is known, so the simulated lists fill anew; what was seen of them before
-stays, and is added to. The caller holds data_mutex and has read the pool.
+/** Samples twice as many pages, if they may be followed. Nothing is known of
+the new ones, so the simulated lists fill anew; what was seen before is kept and
+added to. The caller holds data_mutex and has read the pool.
 @return true if the server is to be told */
 bool sample_more() {
   DBUG_EXECUTE_IF("mutate_lru_never_raises", return false;);
@@ -410,8 +410,8 @@ static void *run_observer(void *) {
       observe();
       break;
     } catch (const std::bad_alloc &) {
-      /* All is given back and nothing sampled any more. Switching a part off
-      and on starts it again. */
+      /* Everything is freed, and nothing is sampled any more. Switching a part
+      off and on starts it again. */
       std::unique_lock<std::mutex> lock(data_mutex);
       server()->set_trace(0);
       threshold = 0;
@@ -495,7 +495,8 @@ void follow_pages(bool histograms, bool rereads) {
 
 /** Sets a part up, or forgets it. The caller holds control_mutex. */
 bool set_up(Part part, bool on) try {
-  /* Looks through the pool, so not with data_mutex. */
+  /* May wait for a thread that looks through the pool, so not with
+  data_mutex. */
   if (part == Part::INDEXES && !server()->count_indexes(on)) return true;
 
   /* Freed when nobody has to wait for it. */

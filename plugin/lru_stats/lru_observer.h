@@ -18,8 +18,8 @@ this program; if not, write to the Free Software Foundation, Inc.,
 *****************************************************************************/
 
 /** @file plugin/lru_stats/lru_observer.h
- The thread that takes the events of sampled pages from the server and feeds
- what is made of them: other settings simulated, ages of pages, pages read
+ The thread that takes the events of sampled pages from the server, for the
+ simulation of other settings, the ages of pages, and the count of pages read
  again. */
 
 #ifndef LRU_OBSERVER_H
@@ -40,11 +40,12 @@ constexpr int NO_MEMORY = -1;
 least one part is on. */
 enum class Part : unsigned { WHATIF, AGES, INDEXES, N };
 
-/** Switches a part on, or off and forgets what it knows. On twice is once.
+/** Switches a part on, or switches it off and forgets what it knows. Switching
+on a part that is on changes nothing.
 @param[in]  part  part
 @param[in]  on    true to switch it on
 @return 0; if the part could not be switched on and is off, NO_MEMORY or the
-errno of the thread that could not be created */
+errno of the failed creation of the thread */
 int switch_part(Part part, bool on);
 
 /** Sets the memory of the simulation, and starts it afresh if it is on.

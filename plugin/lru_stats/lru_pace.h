@@ -55,8 +55,8 @@ class Pace {
   using Clock = std::chrono::steady_clock;
 
   /** More pages are sampled again when less than this share of the budget was
-  used for a time. If that was too much and pages are given up again soon, the
-  next time is twice as long. */
+  used for some time. If that proves too much, and pages are given up again
+  soon, the next wait is twice as long. */
   static constexpr double LITTLE_OF_BUDGET = 0.125;
   static constexpr std::chrono::seconds FIRST_QUIET{600};
   static constexpr std::chrono::seconds LONGEST_QUIET{86400};

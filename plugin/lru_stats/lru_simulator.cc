@@ -258,7 +258,7 @@ bool Lru_simulator::lower_threshold(uint64_t threshold) {
 }
 
 void Lru_simulator::update_configs(std::vector<Lru_config> configs) {
-  /* Of each new list, the old one it continues, or none. */
+  /* For each new list, the old list that it continues, or none. */
   constexpr auto FRESH = static_cast<size_t>(-1);
   std::vector<size_t> origins;
   std::vector<bool> kept(m_lists.size());

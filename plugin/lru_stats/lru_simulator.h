@@ -32,8 +32,8 @@ this program; if not, write to the Free Software Foundation, Inc.,
  server. Not thread-safe.
 
  Limits:
- - At a cliff, where the pages in use just fit or just do not, it depends on
-   which pages are sampled on what side of it a list ends up.
+ - At a cliff, where the pages in use just fit or just do not, the choice of
+   sampled pages decides on which side of the cliff a list ends up.
  - All instances of the pool are simulated as one list.
  - InnoDB compares 31 bits of freed_page_clock with 32, which errs after 2^31
    evictions. The simulation does not repeat that.
@@ -85,27 +85,28 @@ struct Lru_config {
 /** What a simulated pool would have done. */
 struct Lru_estimate {
   /** Pages read since the start of counting. Each sampled one stands for as
-  many as the rate said at that time. Only counted while `evicting`: that a page
+  many as the rate said at that time. Only counted while `evicting`: a page that
   is missing from a list that has room says nothing about a warm pool. */
   double reads;
   /** Variance of `reads` that comes from the sampling; 0 if all is sampled. The
   standard error is the sum of two parts:
-  - What is sampled are pages, not reads: reads of a page come together or not
-    at all. So the pages are dealt into groups by their hash, and the spread of
-    the groups' totals is measured. It takes some hundred pages to mean much.
+  - Pages are sampled, not reads: the reads of a page are in the sample together
+    or not at all. So the pages are dealt into groups by their hash, and the
+    spread of the groups' totals is measured. It takes some hundred pages to
+    mean much.
   - If by chance more pages are sampled than should be, or busier ones, each
     has less room. How much that matters is taken from the simulated pools of
     the next sizes with the same variables that were full, if there are any.
-  Near a size where the pages in use just fit, this part is large. They are
+  Near a size where the pages in use just fit, this part is large. The parts are
   added up because the same pages cause both. */
   double reads_variance;
-  /** How many reads that was in the sample. */
+  /** Number of these reads in the sample. */
   uint64_t sampled_reads;
-  /** What would have been read but for the list having had room: it is not
-  known if a warm pool would have had these pages. So many reads there are at
-  most that `reads` does not have. */
+  /** Reads that were not counted because the list had room: it is not known
+  whether a warm pool would have had these pages. `reads` lacks at most this
+  many. */
   double unproved;
-  /** Length of the list by its capacity, 0 to 1. */
+  /** Length of the list divided by its capacity, 0 to 1. */
   double filled;
   /** Whether the list was ever full, so that pages were evicted. */
   bool evicting;
@@ -118,8 +119,8 @@ class Lru_simulator {
 
   /** Starts with empty lists and with all pages sampled.
   @param[in]  configs       pools to be simulated
-  @param[in]  memory_bytes  memory it may take; is reserved, and used as pages
-                            come along */
+  @param[in]  memory_bytes  memory it may take: it is reserved at once, and used
+                            as pages arrive */
   Lru_simulator(std::vector<Lru_config> configs, size_t memory_bytes);
 
   Lru_simulator(const Lru_simulator &) = delete;
@@ -148,8 +149,9 @@ class Lru_simulator {
   read where the simulated pool does not have it.
   @param[in]  page    page
   @param[in]  hash    its hash
-  @param[in]  now_ms  time; if it is before that of an earlier event, as may be
-                      with events of several threads, that one's is taken */
+  @param[in]  now_ms  time; if it is before that of an earlier event, as may
+                      happen with several threads, the earlier event's is taken
+  */
   void read(uint64_t page, uint32_t hash, uint64_t now_ms);
 
   /** The server created a page in the pool, with no need to read it. Parameters
@@ -165,14 +167,16 @@ class Lru_simulator {
   /** The server evicted a page. Parameters as above, without the time. */
   void evict(uint64_t page, uint32_t hash);
 
-  /** Makes the lists as long as the server's own is at present. Its length goes
-  up and down with the free list, many times a second, and that matters: each
-  time the boundary of the old part moves, pages become young without having
-  been accessed, and others old. And the share of its pages that are in the
-  sample is not just what the hash says. Both are known, as its pages come and
-  go: so the list of what runs gets just as long as there are sampled pages in
-  the pool, and others in proportion. To be called every second and after
-  update_configs(); if it never is, lists have their nominal length.
+  /** Makes the lists as long as the server's own list is at present. Its length
+  changes with the free list, many times a second, and this matters: each time
+  the boundary of the old part moves, pages become young without an access, and
+  others become old. Also, the share of the server's pages that is in the sample
+  is not exactly what the hash says.
+
+  Both are known from the pages that come and go. So the list of the running
+  configuration gets as long as there are sampled pages in the pool, and others
+  in proportion. To be called every second and after update_configs(). If it is
+  never called, lists have their nominal length.
   @param[in]  lru_pages   length of the server's list
   @param[in]  curr_pages  size of its pool in pages
   @param[in]  full        false if the pool has room, so that its length says
@@ -194,20 +198,19 @@ class Lru_simulator {
   void restart_counting();
   void restart_counting(size_t config);
 
-  /** Lets what a pool has counted fade: as if it had been less by a factor.
+  /** Multiplies what a pool has counted by a factor, so it counts for less.
   @param[in]  config  pool
   @param[in]  factor  0 to 1 */
   void fade(size_t config, double factor);
 
   /** Simulates other pools. A configuration that was there before keeps its
-  list and its counts; others start empty, and so have another start of
-  counting. Takes twice the memory for the time of the call.
+  list and its counts; others start empty, and start counting now. Takes twice
+  the memory during the call.
   @param[in]  configs  all pools to be simulated from now on */
   void update_configs(std::vector<Lru_config> configs);
 
-  /** @return bytes that are used at present, or were when more pages were held;
-  not more than the constructor was told, unless that is too little for
-  anything */
+  /** @return bytes in use at present, or when more pages were held before; not
+  more than the constructor was told, unless that is too little for anything */
   size_t memory_used() const;
 
   /** @return how many pages are in a list or in the server's pool */
@@ -222,7 +225,7 @@ class Lru_simulator {
 
   /** A page. Its number is that of a row of m_cells. */
   struct Page {
-    /** Its id; of a free row, the number of the next one. */
+    /** Its id; in a free row, the number of the next free one. */
     uint64_t id;
     uint32_t hash;
     /** How many lists have it, and whether the server's pool does, as far as
@@ -264,10 +267,10 @@ class Lru_simulator {
   /** The LRU list of a configuration, and what it has counted. */
   struct List {
     Lru_config config;
-    /** Which of the nodes of a row is the one of this list, from 1. */
+    /** Number of this list's node in a row, from 1. */
     uint32_t cell;
-    /** Length at which pages are evicted, not scaled; and by pages of the
-    server's list. */
+    /** Length at which pages are evicted, not scaled; and the same divided by
+    the length of the server's list. */
     double nominal{0};
     double share{0};
     uint32_t len{0};
@@ -286,14 +289,14 @@ class Lru_simulator {
     /** Evictions after which a young page is moved again, not scaled. */
     uint64_t quarter;
     /** As in buf0lruturnover.cc: pages that came to the old part since the time
-    was taken, when that was the last times, how often it was, and what the
-    share of the last turnover is. */
+    was taken last, the last times that were taken, how many were taken in all,
+    and the share of the last turnover. */
     uint32_t came{0};
     std::array<uint64_t, 8> marks{};
     size_t n_marks{0};
     uint64_t turnover_limit_ms{UINT64_MAX};
     /** InnoDB's freed_page_clock, not scaled: the pages that left the list,
-    each counted as as many as it stands for. */
+    each counted as the number of pages it stands for. */
     double clock_exact{0};
     uint64_t clock{0};
     uint64_t sampled_reads{0};
@@ -349,8 +352,8 @@ class Lru_simulator {
   size_t m_memory;
 
   uint64_t m_threshold{ALL};
-  /** The rate, its inverse, and what follows from it: length of a list from
-  which on it has an old part, tolerance of the old part's length. */
+  /** The rate, its inverse, and what follows from it: the least length of a
+  list that has an old part, and the tolerance of the old part's length. */
   double m_rate{1};
   double m_weight{1};
   uint32_t m_min_len{0};
@@ -358,8 +361,8 @@ class Lru_simulator {
   /** Added to List::deviation for a page read. */
   double m_deviation{0};
 
-  /** See follow_pool(): whether it was called, first for an empty pool, and
-  whether the lists follow m_in_pool. */
+  /** See follow_pool(): whether it was called, whether the pool was empty at
+  the first call, and whether the lists follow m_in_pool. */
   bool m_followed{false};
   bool m_all_known{false};
   bool m_follows{false};
@@ -376,7 +379,8 @@ class Lru_simulator {
   /** Rows of one page each, m_stride cells long. */
   std::unique_ptr<Cell[]> m_cells;
   size_t m_stride{0};
-  /** How many rows there may be, were ever used, and hold a page. */
+  /** How many rows there may be, how many were ever used, and how many hold a
+  page. */
   uint32_t m_max_rows{0};
   uint32_t m_rows{0};
   uint32_t m_held{0};

@@ -75,7 +75,7 @@ double Lru_simulator::error_of_length(const List &list) const {
   if (list.len == 0) return 0;
   auto by_size = slope(list);
   if (by_size < 0) {
-    /* Other variables are no help, but better than nothing. */
+    /* Other variables are a poor substitute, but better than nothing. */
     for (const auto &other : m_lists) {
       if (other.config.pages == list.config.pages) {
         by_size = std::max(by_size, slope(other));

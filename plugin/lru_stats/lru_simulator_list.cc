@@ -55,13 +55,13 @@ Lru_simulator::List Lru_simulator::make_list(const Lru_config &config) const {
 void Lru_simulator::set_rate() {
   m_rate = static_cast<double>(m_threshold) / static_cast<double>(ALL);
   m_weight = m_threshold == 0 ? 0 : 1 / m_rate;
-  /* One page is too short to be divided. */
+  /* A list of one page is too short to be divided. */
   m_min_len = static_cast<uint32_t>(
       std::max(std::ceil(BUF_LRU_OLD_MIN_LEN * m_rate), 2.0));
-  /* With less than half a page it would not come to rest. */
+  /* With less than half a page, the boundary would not come to rest. */
   m_tolerance = std::max(BUF_LRU_OLD_TOLERANCE * m_rate, 0.5);
-  /* Each page is in the sample with the probability R, so one that is adds
-  (1 - R) / R^2 times its square to the variance; hence the root of it. */
+  /* Each page is in the sample with the probability R. So a page that is adds
+  (1 - R) / R^2 times its square to the variance; this is the root of that. */
   m_deviation = std::sqrt(1 - m_rate) * m_weight;
 }
 
@@ -209,7 +209,7 @@ void Lru_simulator::note_turnover(List &list) const {
 /** See buf_LRU_add_block_low().
 @param[in,out]  list   list
 @param[in]      added  row of the page
-@param[in]      old    if it is to be put to the midpoint, not to the head */
+@param[in]      old    true to put it at the midpoint, false at the head */
 void Lru_simulator::add(List &list, uint32_t added, bool old) {
   auto &n = node(list, added);
   if (!old || list.old == NONE) {

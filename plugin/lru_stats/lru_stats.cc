@@ -108,7 +108,7 @@ bool store_text(Field *field, const char *value) {
     return false;
   }
   field->set_notnull();
-  /* A name that is no text or too long is better shown in part than not. */
+  /* An invalid or overlong name is better shown in part than not at all. */
   return field->store(value, strlen(value), system_charset_info) ==
          TYPE_ERR_OOM;
 }

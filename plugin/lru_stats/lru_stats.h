@@ -20,9 +20,9 @@ this program; if not, write to the Free Software Foundation, Inc.,
 /** @file plugin/lru_stats/lru_stats.h
  What the tables of the plugin library lru_stats have in common.
 
- To add a table: a source file with its columns and its fill function, its
- init function declared here, an entry in the list at the end of lru_stats.cc.
- */
+ To add a table, write a source file with its columns and its fill function,
+ declare its init function here, and add an entry to the list at the end of
+ lru_stats.cc. */
 
 #ifndef LRU_STATS_H
 #define LRU_STATS_H
@@ -167,7 +167,7 @@ int init_innodb_lru_index_stats(void *p);
 int init_innodb_lru_age_histogram(void *p);
 int init_innodb_lru_whatif(void *p);
 
-/** What ends with a table.
+/** Deinit functions of the tables.
 @return 0 */
 int deinit_innodb_lru_index_stats(void *p);
 int deinit_innodb_lru_age_histogram(void *p);
@@ -184,17 +184,18 @@ extern std::mutex setting_mutex;
 /** Another session is changing a setting. */
 constexpr int BUSY = -2;
 
-/** What the update function of a variable does if that may take long: look
-through the pool, wait for a resize or for the end of the thread. SET GLOBAL
-holds the lock of all global variables, which each new connection needs; so that
-is released meanwhile. The next SET waits, for the variable to say what is.
+/** Does the work of a variable's update function if that may take long, because
+it looks through the pool, or waits for a resize or for the end of the thread.
+SET GLOBAL holds the lock of all global variables, which each new connection
+needs, so that lock is released meanwhile. The next SET waits, so that the
+variable shows what is in force.
 
 INSTALL PLUGIN of any plugin also sets the variables that were persisted. It
 holds LOCK_plugin, which a new connection takes under the lock of the variables,
-so that is kept then. For the same reason it does not wait for a SET, and a
-value that is in force does not start anything afresh.
+so the latter is not released then. For the same reason INSTALL PLUGIN does not
+wait for a SET, and a value that is in force does not start anything afresh.
 @param[in]  thd     session
-@param[in]  differ  if the value is another one than that in force
+@param[in]  differ  true if the value differs from the one in force
 @param[in]  change  makes the change; returns 0, or why it failed
 @param[in]  store   notes it in the variables, given what change has returned;
 called with the lock held

@@ -59,7 +59,7 @@ constexpr Column columns[] = {
     {"BYTES_READ", &innodb_lru_index_t::read_bytes},
 };
 
-/** What the server's calls get. */
+/** Context that the server passes to each call of store(). */
 struct Filling {
   THD *thd;
   TABLE *table;

@@ -39,16 +39,17 @@ and from then on. */
 constexpr std::chrono::seconds FIRST_WINDOW{10};
 constexpr std::chrono::seconds WINDOW{60};
 
-/** References that an estimate needs to be of much worth. */
+/** Fewest references for which an estimate is worth much. */
 constexpr uint64_t GOOD_REFERENCES = 1000;
 
-/** Sizes that are simulated, by that of the pool. */
+/** Sizes that are simulated, as multiples of the size of the pool. */
 constexpr double SIZES[] = {0.25, 0.5, 1, 2, 4, 8};
 
-/** innodb_old_blocks_pct that are simulated: the ends and the default. */
+/** Values of innodb_old_blocks_pct that are simulated: the ends and the
+default. */
 constexpr uint32_t PCTS[] = {5, 37, 95};
 
-/** innodb_old_blocks_time that are always simulated. */
+/** Values of innodb_old_blocks_time that are always simulated. */
 constexpr uint32_t TIMES[] = {0, 1000};
 
 }  // namespace
@@ -92,11 +93,11 @@ std::vector<Whatif::Setting> Whatif::wanted_settings() const {
   return wanted;
 }
 
-/** The simulated lists are as long as the server's is, which goes up and down
-as free pages are taken and made. */
+/** Makes the simulated lists as long as the server's, whose length changes as
+free pages are taken and made. */
 void Whatif::follow_length() {
   /* Some pages of a pool are never in the list: hash tables, locks, and free
-  ones that InnoDB keeps ready. How many, is only seen when it is full. */
+  ones that InnoDB keeps ready. Their number is seen only when it is full. */
   m_simulator->follow_pool(m_pool.lru_pages, m_pool.curr_pages,
                            m_pool.free_pages < m_pool.curr_pages / 5);
 }
@@ -143,9 +144,9 @@ void Whatif::follow_settings(uint64_t threshold) {
   follow_length();
 }
 
-/** By chance the sample has more of the reads than its share, or less. As all
-reads are counted and those of the sample, too, it is known by how much for the
-running configuration, and others have the same pages: a ratio estimator.
+/** A ratio estimator. By chance the sample has more of the reads than its
+share, or less. For the running configuration it is known by how much, because
+all reads are counted, and those of the sample, too. Others have the same pages.
 @param[in]  e  measured reads
 @param[in]  s  configuration that they are counted for
 @return factor for what is estimated from the sample, 1 if too little is known
@@ -366,7 +367,8 @@ std::vector<Whatif_row> Whatif::read(double rate, Whatif_frame &frame) const {
   innodb_lru_pool_t now;
   server()->pool(&now);
 
-  /* How far the simulation of what runs is from what was measured of it. */
+  /* How far the simulation of the running configuration is from what was
+  measured of it. */
   double off = std::numeric_limits<double>::infinity();
 
   double running = 0;

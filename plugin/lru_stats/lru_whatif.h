@@ -35,7 +35,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 namespace lru_stats {
 
-/** A setting, and what would come of it. */
+/** A setting, and what it would do. */
 struct Whatif_row {
   uint64_t pool_size;
   uint32_t old_blocks_pct;
@@ -52,7 +52,7 @@ struct Whatif_row {
   double measured_hit_pct;
   double measured_reads_per_second;
   uint64_t sampled_reads;
-  /** Length of the simulated list by what it can hold, in percent. */
+  /** Length of the simulated list, in percent of what it can hold. */
   double filled_pct;
   const char *confidence;
   double seconds;
@@ -68,20 +68,20 @@ struct Whatif_frame {
   int64_t since_usec;
 };
 
-/** References that an estimate needs to be shown. */
+/** Fewest references for which an estimate is shown. */
 constexpr uint64_t LEAST_REFERENCES = 100;
 
 /** The simulated pools. The observer protects it by data_mutex. */
 class Whatif {
  public:
-  /** @param[in]  pool  what the observer has read of the server's pool last */
+  /** @param[in]  pool  what the observer has last read of the server's pool */
   explicit Whatif(const innodb_lru_pool_t &pool) : m_pool(pool) {}
 
   void set_memory(uint64_t bytes) { m_memory = bytes; }
   void set_times(const std::vector<uint32_t> &times_ms) { m_times = times_ms; }
 
   /** Switches it on or off, and forgets everything.
-  @return what is to be freed when nobody has to wait for it */
+  @return the old simulation, to be freed when nobody has to wait for that */
   std::unique_ptr<Lru_simulator> switch_to(bool on);
 
   /** @return true if there is a simulation */
@@ -93,19 +93,19 @@ class Whatif {
   @param[in]  threshold  of a simulation that is started */
   void follow_settings(uint64_t threshold);
 
-  /** Notes from when on each configuration counts: from when its list is full.
-  As long as it has room, it counts in windows that follow each other, as what
-  fills it would be in a warm pool. */
+  /** Notes from when on each configuration counts, which is when its list is
+  full. As long as the list has room, it counts in consecutive windows, because
+  the pages that fill it would already be in a warm pool. */
   void note_baselines();
 
-  /** Events were lost: starts counting anew, with the lists as they are, as
-  what was counted is too little.
+  /** Starts counting anew after events were lost, because the counts are too
+  low. The lists stay as they are.
   @param[in]  dropped  how many */
   void lost(uint64_t dropped);
 
-  /** Lets what was seen so far count for less, so that what is shown is of this
-  time, and not of last week. All of it is differences to a baseline, which
-  comes nearer.
+  /** Gives less weight to what was seen so far, so that what is shown is of
+  today and not of last week. All of it is differences to a baseline, which is
+  moved nearer.
   @param[in]  factor  0 to 1 */
   void fade(double factor);
 
@@ -120,8 +120,8 @@ class Whatif {
     if (m_simulator != nullptr) m_simulator->lower_threshold(to);
   }
 
-  /** Simulates more pages. Of the new ones nothing is known, so the lists fill
-  anew; what was seen before stays, and is added to. */
+  /** Simulates more pages. Nothing is known of the new ones, so the lists fill
+  anew. What was seen before is kept and added to. */
   void raise_threshold(uint64_t to);
 
   /** Reads the estimates.
@@ -136,7 +136,7 @@ class Whatif {
   /** Reads of the server that were of sampled pages. */
   struct Sampled_reads {
     uint64_t n{0};
-    /** Each counted as as many as it stood for. */
+    /** The same, each weighted by the number of reads that it stood for. */
     double weighted{0};
   };
 
@@ -163,7 +163,7 @@ class Whatif {
     double error{0};
     uint64_t sampled_reads{0};
 
-    /** What the same pages cause in both adds up, so errors do, too. */
+    /** The same pages cause the errors of both, so errors add up, too. */
     void add(const Evidence &other) {
       seconds += other.seconds;
       gets += other.gets;
@@ -187,7 +187,7 @@ class Whatif {
     }
   };
 
-  /** What the rows are made of that the simulator does not know. */
+  /** What the rows need that the simulator does not know. */
   struct Setting {
     uint64_t pool_size;
     uint32_t pct;
@@ -197,7 +197,7 @@ class Whatif {
     Baseline baseline;
     /** The list was full, and the baseline is not before that. */
     bool full{false};
-    /** As long as it is not, what the last whole window has shown. */
+    /** What the last whole window has shown while the list is not full. */
     Evidence window{};
     /** What was seen while another share of the pages was sampled. */
     Evidence past{};

@@ -38,7 +38,7 @@ constexpr char shrinking_prefix[] = "#purged_";
 /** Of a name without its folder, on all usual file systems. */
 constexpr size_t max_name_length = 255;
 
-/** As stat(), but of a symbolic link itself where there are such. */
+/** Like stat(), but looks at a symbolic link itself where there are such. */
 int stat_of_name(const char *path, struct stat *buffer) {
 #ifdef _WIN32
   return stat(path, buffer);
@@ -197,7 +197,7 @@ void File_remover::prepare_to_shrink() {
     if (injected_failure("rename") ||
         mysql_file_rename(key_file_binlog, m_path.c_str(), new_name.c_str(),
                           MYF(0)) != 0) {
-      // A file that somebody else has removed is found out by the unlink.
+      // The unlink finds out if somebody else has removed the file.
       if (my_errno() != ENOENT) failed("rename");
       m_may_shrink = false;
       return;
@@ -206,7 +206,7 @@ void File_remover::prepare_to_shrink() {
     DBUG_EXECUTE_IF("crash_binlog_purge_after_file_rename", DBUG_SUICIDE(););
   }
 #ifndef _WIN32
-  // Not waiting for another process's lease.
+  // Does not wait for another process's lease.
   constexpr int flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK;
 #else
   constexpr int flags = O_WRONLY;

@@ -62,16 +62,16 @@ int identify(Purged_file *file);
 /**
   Removes one file, giving its space back chunk by chunk.
 
-  A file larger than a chunk first gets a name which nobody takes for that of
-  a binary log, `#purged_<name>` in the same folder, so that no copy is made
-  of a file cut short. Then it is shrunk from its end, and at last unlinked.
-  The new name stays until then: a file without a name would be given back by
-  the kernel at once if the server stopped, and be left behind by NFS.
+  A file larger than a chunk is first renamed to `#purged_<name>` in the same
+  folder, which nobody takes for a binary log, so that nobody copies a file that
+  was cut short. Then it is shrunk from its end, and finally unlinked. It keeps
+  the new name until then: a file without a name would be given back by the
+  kernel at once if the server stopped, and be left behind by NFS.
 
-  Only a file that nobody else has open is shrunk, as its reader would meet an
-  end that isn't there. The kernel tells, by a lease (F_SETLEASE), and lets
-  nobody open the file until the cut is made. What it doesn't grant a lease of
-  is unlinked, and so is a file which isn't a regular one, or has a second name
+  Only a file that nobody else has open is shrunk, as a reader would meet a
+  wrong end of file. A lease (F_SETLEASE) tells, and keeps others from opening
+  the file until the cut is made. A file for which the kernel grants no lease is
+  unlinked. So is a file that isn't a regular one, or that has a second name
   (somebody's hard link).
 
   A file that isn't the one that was purged stays.
@@ -104,8 +104,8 @@ class File_remover {
   bool find();
 
   /**
-    Gives back at most chunk_size bytes, down to a multiple of it, or unlinks
-    what is at most that.
+    Shrinks the file by at most chunk_size bytes, to a multiple of chunk_size,
+    or unlinks it if it isn't larger than chunk_size.
 
     @param chunk_size in bytes; 0 removes the whole file by one unlink
   */
@@ -117,7 +117,7 @@ class File_remover {
   /** Whether somebody else has removed the file. */
   bool was_missing() const { return m_was_missing; }
 
-  /** Whether, the file being missing, another one has its name. */
+  /** Whether the file is missing and another one has its name. */
   bool is_replaced() const { return m_is_replaced; }
 
   /** Bytes on disk, if the file is there. */

@@ -67,7 +67,7 @@ bool is_log(const std::string &name, const std::string &base) {
   return true;
 }
 
-/** Device and inode; of two ways to write a path they are the same. */
+/** Device and inode; they are the same however the path is written. */
 std::pair<ulonglong, ulonglong> id_of(const std::string &path) {
   struct stat file;
   if (stat(path.empty() ? "." : path.c_str(), &file) != 0) return {0, 0};

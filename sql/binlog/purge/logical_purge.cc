@@ -44,8 +44,8 @@ namespace binlog::purge {
 
 namespace {
 
-/** Purges that have LOCK_index of the binary log: 0 or 1, or 2 for one purge
-    in the call of another. */
+/** Purges that have LOCK_index of the binary log: 0 or 1, or 2 if one purge
+    calls another. */
 std::atomic<int> purges_with_lock_index{0};
 
 ulonglong microseconds_since(std::chrono::steady_clock::time_point start) {
@@ -55,7 +55,7 @@ ulonglong microseconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 /**
-  Reads the names back which were written to the purge index file.
+  Reads back the names that were written to the purge index file.
 
   @return 0 or the error
 */
@@ -151,7 +151,7 @@ int Logical_purge::sync_names(Binlog_index_monitor *index) {
         DEBUG_SYNC(current_thd, "binlog_purge_after_list");
       return DBUG_EVALUATE_IF("binlog_purge_fail_after_list", LOG_INFO_IO, 0);
     }
-    // Reading has left names in memory only which the file doesn't have.
+    // After the reading, there are names in memory that the file doesn't have.
     if (const int error = register_again(index, names); error != 0)
       return error;
   }
@@ -194,7 +194,7 @@ bool Logical_purge::update_lost_gtids(const char *first_log) {
   Gtid_set *const lost_gtids =
       const_cast<Gtid_set *>(gtid_state->get_lost_gtids());
 
-  // A look at counters, which no file is read for; the set asks for this lock.
+  // Looks at counters and reads no file; the set asks for this lock.
   global_tsid_lock->wrlock();
   const bool has_gtids = !gtid_state->get_executed_gtids()->is_empty();
   global_tsid_lock->unlock();

@@ -19,8 +19,8 @@
 /**
   @file sql/binlog/purge/logical_purge.h
 
-  What of a purge is done under the locks of the binary log, and how long that
-  keeps commits waiting.
+  The part of a purge that is done under the locks of the binary log, and how
+  long that keeps commits waiting.
 */
 
 #include <chrono>
@@ -56,8 +56,8 @@ class Logical_purge {
   void lock_index_acquired();
 
   /**
-    Makes the names durable which were registered in the purge index file, in
-    place of a sync of that file.
+    Makes the names that were registered in the purge index file durable,
+    instead of a sync of that file.
 
     @return 0, or the error of Binlog_index_monitor::sync_purge_index_file()
   */
@@ -102,7 +102,7 @@ class Logical_purge {
 
 /**
   Measures how long a rotation, and so all commits, waits for LOCK_index while
-  a purge has it. Around the acquisition.
+  a purge has it. Has to exist during the acquisition.
 */
 class Rotation_wait {
  public:

@@ -173,13 +173,13 @@ int Pending_list::read_file(const std::string &path, Purged_files *files,
 }
 
 int Pending_list::read(Purged_files *files) {
-  // Of a server that stopped in rewrite(); the old list is the good one.
+  // Left by a server that stopped in rewrite(); the old list is the good one.
   mysql_file_delete(key_file_binlog_index, name_of_new().c_str(), MYF(0));
   if (const int error = read_file(m_name, files, &m_size); error != 0)
     return error;
   m_lines = files->size();
   note_identity();
-  // Nothing, or the rest of a first append that didn't come to its end.
+  // Empty, or the rest of a first append that wasn't completed.
   return m_lines == 0 ? remove() : 0;
 }
 
@@ -206,7 +206,7 @@ int Pending_list::append(const Purged_files &files) {
   if (fd < 0) return my_errno();
 
   const std::string text = lines_of(files);
-  // What an append that failed left behind must not show up behind ours.
+  // What a failed append left behind must not follow our lines.
   int error = mysql_file_chsize(fd, m_size, 0, MYF(0)) != 0 ? my_errno() : 0;
   if (error == 0) error = write_and_sync(fd, text, m_size);
   // A best effort: m_size makes the next append cut it off again.

@@ -40,14 +40,14 @@ namespace binlog::purge {
   A name is written, durably, before it is taken out of the index. So a name
   in this list is that of a dead file unless the index has it, too: then the
   server stopped between the two, and the file is alive. A name without a file
-  is that of a file which was removed. Both are no errors.
+  is that of a file which was removed. Neither is an error.
 
   A name may have several lines: a purge that failed leaves its lines. Until the
   next purge of that file it is alive, and a new encryption key may change it.
   So the last line counts.
 
-  A line without its newline is the rest of a write that failed or of a crash
-  in it, and is ignored.
+  A line without its newline is left by a write that failed or by a crash during
+  a write, and is ignored.
 
   Not thread safe: Purger::m_list_mutex protects it.
 */
@@ -68,7 +68,8 @@ class Pending_list {
 
   /**
     Whether the file is the one that was written last: not removed, replaced or
-    cut short by somebody else. Files in memory are to be written anew if not.
+    cut short by somebody else. If not, the files in memory are to be written
+    anew.
   */
   bool is_intact() const;
 
@@ -81,7 +82,7 @@ class Pending_list {
   int read(Purged_files *files);
 
   /**
-    Reads a list of that kind, and changes nothing.
+    Reads any list of this kind, and changes nothing.
 
     @param[out] length  of the lines that are whole, in bytes
     @return 0 or errno; a missing file is an empty list
@@ -122,14 +123,14 @@ class Pending_list {
   int leave_to_upstream(const std::vector<std::string> &names) const;
 
  private:
-  /** The file which rewrite() gives the name of the list in the end. */
+  /** The file that rewrite() finally renames to the list. */
   std::string name_of_new() const { return m_name + "new"; }
 
   /** Remembers which file is_intact() is to look for. */
   void note_identity();
 
   std::string m_name;
-  /** Upstream's list of that kind, which lives during a purge only. */
+  /** Upstream's list of that kind, which exists only during a purge. */
   std::string m_upstream_name;
   /** Bytes of the file that are known to be good, where append() goes on. */
   my_off_t m_size{0};

@@ -19,7 +19,7 @@
 /**
   @file sql/binlog/purge/pending_queue.h
 
-  The purged binary logs that are on disk, in memory.
+  The queue, in memory, of purged binary logs that are still on disk.
 */
 
 #include <chrono>
@@ -62,7 +62,7 @@ struct Pending_file {
 /**
   Files in the order of their purge, and beside them those that could not be
   removed and are to be tried again. One at a time may be taken out to be worked
-  on; it still belongs to the queue. No operation but files() takes longer the
+  on; it still belongs to the queue. Only files() and for_each() take longer the
   more files there are.
 
   Not thread safe: Purger::m_mutex protects it, but not the taken file, which
@@ -72,7 +72,7 @@ class Pending_queue {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /** Adds a file. One with a name that is there already stays as it is. */
+  /** Adds a file, unless there is one with its name already. */
   void add(const Purged_file &file, ulonglong statement = 0);
 
   /**
@@ -105,7 +105,7 @@ class Pending_queue {
   /** The taken file is gone, or no longer of interest. */
   void finished();
 
-  /** So many bytes of the taken file are gone. */
+  /** This many bytes of the taken file are gone. */
   void shrunk(ulonglong bytes);
 
   bool has(const std::string &name) const { return m_names.count(name) != 0; }

@@ -168,10 +168,10 @@ bool Purger::is_pending(const std::string &name) {
   Removes all files, in the calling thread. Several may do so at a time; each
   takes the next file.
 
-  @param thd           ends when this session is killed; nullptr: does not
-  @param keeps_failed  what can't be removed stays pending, and what has failed
-                       before is not tried; if not, both are tried once and
-                       are no longer pending
+  @param thd           session, whose killing ends the removal; may be nullptr
+  @param keeps_failed  true: files that can't be removed stay pending, and those
+                       that have failed before are not tried; false: both are
+                       tried once and are no longer pending
   @return those which can't be removed
 */
 Purged_files Purger::remove_all_now(THD *thd, bool keeps_failed) {
@@ -181,7 +181,7 @@ Purged_files Purger::remove_all_now(THD *thd, bool keeps_failed) {
   mysql_mutex_lock(&m_mutex);
   ++m_removing_all;
   for (;;) {
-    // By the thread, or another session.
+    // Taken by the thread, or another session.
     while (m_queue.taken() != nullptr) mysql_cond_wait(&m_idle_cond, &m_mutex);
     if (thd != nullptr && thd->killed) break;
     Pending_file *const file = m_queue.take(until);
@@ -224,8 +224,8 @@ Purged_files Purger::remove_all_now(THD *thd, bool keeps_failed) {
 }
 
 /**
-  Waits until each file that is pending now was removed, or has failed to be.
-  Files that have failed before are not waited for.
+  Waits until each file that is pending now has been removed, or its removal has
+  failed. Files that have failed before are not waited for.
 
   @param is_reset  no pauses, no backup lock, and no error for files that stay
   @return true with an error reported: the session was killed, or a file is
@@ -370,7 +370,7 @@ static bool has_locks_besides_program(const THD *thd) {
 bool refuse_wait(THD *thd) {
   if (!is_wait_asked_for(thd) ||
       !(thd->in_active_multi_stmt_transaction() || thd->in_sub_stmt != 0 ||
-        // As of GET_LOCK(), HANDLER, or of what a function in BEFORE has read.
+        // By GET_LOCK(), HANDLER, or on what a function in BEFORE has read.
         (has_locks_besides_program(thd) &&
          DBUG_EVALUATE_IF("mutate_binlog_purge_wait_mdl", false, true))) ||
       DBUG_EVALUATE_IF("mutate_binlog_purge_wait_with_locks", true, false))

@@ -23,8 +23,8 @@
   thread itself, and what the rest of the server calls.
 
   Order of locks: LOCK_log, LOCK_index, Purger::m_list_mutex,
-  Purger::m_mutex. The thread takes none of the binary log's locks, and no lock
-  at all while it touches a purged file but a shared backup lock.
+  Purger::m_mutex. The thread takes none of the binary log's locks. While it
+  touches a purged file, it has no lock but a shared backup lock.
 */
 
 #include "my_inttypes.h"
@@ -58,8 +58,8 @@ constexpr ulonglong OPTION_BINLOG_PURGE_WAIT = 1ULL << 63;
 /** Makes the thread look at the variables at once. */
 void wake_up();
 
-/** What a value of binlog_purge_chunk_size is taken for: 0, or a multiple of
-    4096. */
+/** The value that is used for a value of binlog_purge_chunk_size: 0, or a
+    multiple of 4096. */
 ulonglong adjusted_chunk_size(ulonglong size);
 
 /* Life of the server. */
@@ -81,7 +81,7 @@ void start();
 void stop();
 
 /**
-  Leaves what isn't removed to the next start of the server, of this one or of
+  Leaves the files that aren't removed to the next start of this server or of
   upstream's. To be called after stop(), when nobody uses the binary log.
 */
 void leave_to_next_start();
@@ -111,16 +111,16 @@ bool is_pending(const char *name);
 
 /**
   Refuses a PURGE BINARY LOGS that is to wait and would keep locks meanwhile, as
-  STOP REPLICA is refused: the thread may wait for a backup lock, and its owner
-  for these locks, which no deadlock detector sees.
+  STOP REPLICA is refused. The thread may wait for a backup lock, and the owner
+  of that lock for these locks; no deadlock detector sees this.
 
   @return true if it has to wait and has locks, with the error reported
 */
 bool refuse_wait(THD *thd);
 
 /**
-  With binlog_purge_wait on, waits until each file that is pending was removed,
-  or has failed to be. To be called by PURGE BINARY LOGS; gives up the backup
+  With binlog_purge_wait on, waits until each pending file has been removed, or
+  its removal has failed. To be called by PURGE BINARY LOGS; gives up the backup
   lock before it waits.
 
   @return true with an error reported: the session was killed meanwhile, or a
@@ -129,12 +129,12 @@ bool refuse_wait(THD *thd);
 bool wait_if_asked(THD *thd);
 
 /* RESET BINARY LOGS AND GTIDS, which may use the names of pending files again.
-   It has the files removed before it takes any lock, and removes the rest, that
-   came meanwhile or can't be removed, under its locks. */
+   It has the files removed before it takes any lock. Under its locks it removes
+   the rest: files that came meanwhile, or whose removal has failed. */
 
 /**
-  Waits until each file that is pending was removed, or has failed to be; or
-  removes them, if there is no thread. Does nothing if RESET is going to be
+  Waits until each pending file has been removed, or its removal has failed; or
+  removes the files, if there is no thread. Does nothing if RESET is going to be
   refused.
 
   @return true if the session was killed meanwhile, with the error reported
@@ -158,9 +158,10 @@ void finish_reset(THD *thd);
 void rotation_waited(ulonglong microseconds);
 
 /**
-  A purge held a lock that commits need; if one waited, it was no longer.
+  A purge held a lock that commits need. A commit that waited for it, if any,
+  waited no longer than the lock was held.
 
-  @param microseconds  how long
+  @param microseconds  how long it was held
 */
 void commits_waited_at_most(ulonglong microseconds);
 

@@ -50,13 +50,13 @@ namespace binlog::purge {
 
 using Clock = std::chrono::steady_clock;
 
-/** What SHOW STATUS shows; written under Purger::m_mutex unless noted. */
+/** What SHOW STATUS shows; written under Purger::m_mutex, but for errors. */
 struct Status {
   std::atomic<ulonglong> files_pending{0};
   std::atomic<ulonglong> bytes_pending{0};
   std::atomic<ulonglong> files_removed{0};
   std::atomic<ulonglong> bytes_removed{0};
-  /** A file and an error count once, however often it is retried. */
+  /** A file counts once for each error, however often it is retried. */
   std::atomic<ulonglong> errors{0};
   /** Without a lock. */
   std::atomic<ulonglong> commit_waits{0};
@@ -127,7 +127,8 @@ class Purger {
   int m_list_errno{0};
   int m_tidy_errno{0};
 
-  /** Protects all that follows; never held across I/O. */
+  /** Protects all that follows. Held across I/O only while the server starts or
+      shuts down. */
   mysql_mutex_t m_mutex;
   /** Something to do for the thread, or a reason to end its pause. */
   mysql_cond_t m_cond;
@@ -141,7 +142,7 @@ class Purger {
   bool m_is_finishing{false};
   /** Sessions that remove all files; the thread must not. */
   uint m_removing_all{0};
-  /** forget() was called since the thread looked at the list last. */
+  /** forget() was called since the thread last looked at the list. */
   bool m_has_forgotten{false};
   /** RESETs that wait until nothing is pending. */
   uint m_waiting_resets{0};
@@ -160,7 +161,7 @@ class Purger {
   /** The file it works on, or has worked on. */
   std::string m_last_path;
   bool m_is_backup_wait_logged{false};
-  /** Set by stop() first. */
+  /** First set by stop(). */
   Clock::time_point m_progress_logged_at{};
   std::vector<Message> m_messages;
   /** The error logged last, if no file was removed since. */
@@ -189,7 +190,7 @@ std::string text_of_errno(int number);
 
 std::string count_of(size_t files, ulonglong bytes);
 
-/** Of a file that isn't the one which was purged. */
+/** The message about a file that isn't the one which was purged. */
 std::string text_of_replaced(const std::string &name);
 
 /** The thread's function. */

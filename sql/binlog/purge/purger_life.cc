@@ -111,7 +111,7 @@ void Purger::open(Binlog_index_monitor *index) {
   init();
   m_is_opened = true;
   index->assert_owner();
-  // SET has it adjusted; an option file and the command line have not.
+  // SET adjusts it; an option file and the command line do not.
   const ulonglong given_size = opt_chunk_size;
   opt_chunk_size = adjusted_chunk_size(given_size);
   if (opt_chunk_size != given_size)
@@ -133,7 +133,7 @@ void Purger::open(Binlog_index_monitor *index) {
     return;
   }
 
-  // What a server that stopped between the list and the index left is alive.
+  // Files left by a server that stopped between list and index are alive.
   std::set<std::string> alive;
   const auto in_index = index->get_log_index(false);
   if (in_index.first != LOG_INFO_EOF) {
@@ -254,7 +254,7 @@ void Purger::leave_to_next_start() {
   // A start that was given up has removed nothing that the list doesn't have.
   if (m_is_list_read && m_was_started && m_list.lines() > 0) {
     const Purged_files rest = m_queue.files();
-    // Stock would not start with a file among them that it can't remove.
+    // An upstream server would not start if it couldn't remove one of them.
     std::vector<std::string> for_upstream;
     m_queue.for_each([&for_upstream](const Pending_file &file) {
       if (file.last_errno == 0) for_upstream.push_back(file.remover.path());

@@ -51,15 +51,15 @@ namespace binlog::purge {
 
 namespace {
 
-/** A pause after that many files, as a directory's journal has to be spared
-    of a burst, too. */
+/** There is a pause after this many files, to spare a directory's journal a
+    burst, too. */
 constexpr uint max_files_without_pause = 16;
 /** A file that can't be removed is tried again after a second, then after
     twice as long each time, but at least every minute. */
 constexpr std::chrono::seconds first_retry_delay{1};
 constexpr std::chrono::seconds max_retry_delay{60};
-/** The list of pending files is written anew if most of that many lines, or
-    more, are of files already removed. */
+/** The list of pending files is written anew if it has this many lines, or
+    more, and most of them are of files already removed. */
 constexpr size_t min_lines_to_rewrite = 1024;
 /** How often a wait for the backup lock tries to get it. */
 constexpr std::chrono::seconds backup_lock_interval{1};
@@ -88,14 +88,14 @@ void Purger::wait(THD *thd, const PSI_stage_info &stage,
 }
 
 /**
-  No file of the binary log vanishes while somebody has LOCK INSTANCE FOR
-  BACKUP, be it in the index or not: acquires the backup lock. It tries again
-  and again, as each wait that ends without the lock would count as an error
-  1205 in the performance schema.
+  Acquires the backup lock, so that no file of the binary log, in the index or
+  not, vanishes while somebody has LOCK INSTANCE FOR BACKUP. It tries again and
+  again, as each wait that ends without the lock would count as an error 1205 in
+  the performance schema.
 
-  It goes without the lock if the disk is nearly full, or for RESET. No backup
+  It does without the lock if the disk is nearly full, or for RESET. No backup
   misses the files: a purge has the backup lock until they have left the index,
-  so whoever has LOCK INSTANCE FOR BACKUP has got it after that.
+  so a session that has LOCK INSTANCE FOR BACKUP got it after that.
 
   @return true if a shutdown ended the wait
 */
@@ -155,8 +155,8 @@ bool Purger::is_stopping() {
 }
 
 /**
-  Logs an error, but not one that follows its like: with a folder that turned
-  read-only there would be one for each file.
+  Logs an error, unless it is the same as the one before: with a folder that
+  turned read-only there would be one for each file.
 */
 void Purger::note_error(const Pending_file &file, bool will_retry) {
   const File_remover &remover = file.remover;
@@ -184,7 +184,7 @@ void Purger::write_messages() {
   m_messages.clear();
 }
 
-/** A shutdown waits for the thread: says how far it is, now and then. */
+/** While a shutdown waits for the thread, reports its progress now and then. */
 void Purger::note_progress() {
   mysql_mutex_assert_owner(&m_mutex);
   if (!m_is_finishing || m_queue.is_empty()) return;
@@ -258,11 +258,11 @@ void Purger::note_result(File_remover::Result result) {
   note_progress();
 }
 
-/** Called and left with m_mutex held, and with a file that is due. */
+/** Called and left with m_mutex held. Called when a file is due. */
 void Purger::remove_a_chunk(THD *thd) {
   mysql_mutex_assert_owner(&m_mutex);
   Pending_file *const file = m_queue.take(Clock::now());
-  // A session or a shutdown that waits for the end is not kept by pauses.
+  // Pauses don't hold up a session or a shutdown that waits for the end.
   const ulonglong chunk_size =
       m_is_finishing || m_waiting_resets > 0 ? 0 : opt_chunk_size;
   mysql_mutex_unlock(&m_mutex);
@@ -280,7 +280,7 @@ void Purger::remove_a_chunk(THD *thd) {
   mysql_cond_broadcast(&m_idle_cond);
 }
 
-/** Looked up once a second, as it goes up and down slowly. */
+/** Checked once a second, as the free space changes slowly. */
 bool Purger::is_disk_nearly_full() {
 #ifdef _WIN32
   return false;
@@ -313,7 +313,7 @@ bool Purger::is_pause_due() const {
 
 void Purger::pause(THD *thd) {
   const Clock::time_point start = Clock::now();
-  // The disk may fill up meanwhile, so it is a pause of a second at a time.
+  // The disk may fill up meanwhile, so this pauses a second at a time.
   while (!is_disk_nearly_full()) {
     MUTEX_LOCK(guard, &m_mutex);
     if (m_is_stopping || opt_hurry || m_waiting_resets > 0 ||

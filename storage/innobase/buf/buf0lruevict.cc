@@ -52,8 +52,8 @@ bool Lru_flusher::sleep() {
          (m_gave_up || !serves() ||
           UT_LIST_GET_LEN(m_pool->free) >= m_low_water.load())) {
     mysql_cond_wait(&m_cond, &m_mutex);
-    /* The thread that woke us has cleared it, and there may be nothing left to
-    do. */
+    /* A thread that takes a page clears it when it wakes us, and there may be
+    nothing left to do. */
     m_asleep.store(true);
   }
   m_asleep.store(false);
@@ -134,8 +134,9 @@ Lru_policy::Walk Lru_flusher::walk(const Lru_policy::State &state) {
     }
   });
 
-  /* One walk at a time, as lru_hp is there once. The page cleaner may be at the
-  end of one if the flusher was just switched on, or the pool is resized. */
+  /* One walk at a time, as there is only one lru_hp. The page cleaner may be at
+  the end of a walk if the flusher was just switched on, or the pool is resized.
+  */
   for (bool started = false; !started;) {
     m_pool->change_flush_state(BUF_FLUSH_LRU, [&] {
       started = !m_pool->init_flush[BUF_FLUSH_LRU];
@@ -166,8 +167,8 @@ Lru_policy::Walk Lru_flusher::walk(const Lru_policy::State &state) {
     }
 
     hp.set(UT_LIST_GET_PREV(LRU, bpage));
-    /* Looked at without the mutex of the block. A function that changes the
-    page looks again under it. */
+    /* Read without the mutex of the block. A function that changes the page
+    checks again under that mutex. */
     auto page = bpage->was_io_fixed() || bpage->buf_fix_count != 0
                     ? Lru_policy::Page::FIXED
                 : !bpage->is_dirty() || bpage->was_stale()
@@ -240,9 +241,9 @@ void Lru_flusher::evict(buf_page_t *bpage, Lru_policy::Walk &walk) {
   }
 
   if (freed) {
-    /* All mutexes are released. A page that is only there compressed leaves a
-    frame if what else was in that frame is free, too. As in upstream, the
-    length of the list tells. */
+    /* All mutexes are released. A page of which only the compressed copy was in
+    the pool leaves a frame if the rest of that frame is free, too. As in
+    upstream, the length of the free list tells. */
     if (has_frame ||
         (UT_LIST_GET_LEN(m_pool->free) > n_free &&
          DBUG_EVALUATE_IF("mutate_lru_flusher_uncounted_zip", false, true))) {
@@ -295,7 +296,7 @@ void Lru_flusher::free_evicted() {
     btr_search_drop_page_hash_index(block, true);
     UNIV_MEM_INVALID(block->frame, UNIV_PAGE_SIZE);
     buf_LRU_block_free_hashed_page(block);
-    /* At once, before a thread takes it that has not waited. */
+    /* At once, before a thread that has not waited takes it. */
     serve_waiters();
   }
   m_evicted.clear();
@@ -323,8 +324,7 @@ bool Lru_flusher::wait_for_progress(uint64_t usec, uint64_t before, size_t n) {
   mysql_mutex_lock(&m_mutex);
   m_waits.store(true);
   m_wake_at.store(wake_at);
-  /* Looked at after the store: a write that completed before it has not woken
-  us. */
+  /* Read after the store: a write that completed before it has not woken us. */
   while (m_running.load() && !m_wake && m_progress.load() < wake_at) {
     if (mysql_cond_timedwait(&m_cond, &m_mutex, &end) != 0) break;
   }

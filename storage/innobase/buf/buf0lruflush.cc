@@ -19,7 +19,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 /** @file buf/buf0lruflush.cc
  What the upstream code sees of the LRU flusher, its instruments, settings and
- status. What the parts of the flusher are is said in buf0lruflusher.h. */
+ status. buf0lruflusher.h describes the parts of the flusher. */
 
 #include "buf0lruflush.h"
 
@@ -111,13 +111,13 @@ namespace {
 constexpr int THREAD_PRIORITY = -20;
 #endif
 
-/** If innodb_lru_scan_depth was given by anybody. The flushers do not ask the
+/** Whether anybody has set innodb_lru_scan_depth. The flushers do not ask the
 server for that: its answer takes LOCK_system_variables_hash, and INSTALL PLUGIN
-holds that while it reads pages, which wait for a flusher. */
+holds this lock while it reads pages, which wait for a flusher. */
 std::atomic<bool> scan_depth_is_set{false};
 
 /** To be called before there are flushers.
-@return true if an option or a file of options gave innodb_lru_scan_depth */
+@return true if the command line or an option file set innodb_lru_scan_depth */
 bool scan_depth_is_given() {
   static constexpr char name[] = "innodb_lru_scan_depth";
   enum enum_variable_source source;
@@ -126,9 +126,9 @@ bool scan_depth_is_given() {
          source != COMPILED;
 }
 
-/** Says so, once, if the two settings for the rate of page writes contradict
-each other. Asked now and then by one thread, as persisted variables are set
-when InnoDB has started. */
+/** Writes to the error log, once, that the two settings for the rate of page
+writes contradict each other. Called now and then by one thread, because
+persisted variables are set after InnoDB has started. */
 void note_contradiction() {
   static bool noted = false;
   if (noted || !srv_lru_flusher || !scan_depth_is_set.load()) return;
@@ -192,7 +192,7 @@ void buf_lru_flusher_start() {
   DBUG_EXECUTE_IF("lru_flusher_log_start", ib::info()
                                                << "The LRU flusher starts";);
   Lru_flusher::register_instruments();
-  /* Not to false: meanwhile the variable may have been set as persisted. */
+  /* Not to false: a persisted value may have been set meanwhile. */
   if (scan_depth_is_given()) scan_depth_is_set.store(true);
   auto *const all = new Flushers;
   for (ulint i = 0; i < srv_buf_pool_instances; ++i) {
@@ -249,7 +249,7 @@ std::atomic<size_t> *buf_lru_flusher_held(const buf_pool_t *buf_pool) {
 }
 
 void buf_lru_flusher_written(buf_pool_t *buf_pool) {
-  /* Upstream's page cleaner says itself when a search is worth while. */
+  /* Upstream's page cleaner itself says when a search is worthwhile. */
   if (!srv_lru_flusher &&
       !DBUG_EVALUATE_IF("mutate_lru_flusher_written_if_off", true, false)) {
     return;
@@ -356,9 +356,9 @@ Sums sums() {
 
 ulint buf_lru_flusher_preflush(ulint n_pages, ulint pages_for_lsn, lsn_t age,
                                bool is_old) {
-  /* That of innodb_max_dirty_pages_pct_lwm. */
+  /* The default of innodb_max_dirty_pages_pct_lwm. */
   constexpr double DEFAULT_LWM = 10;
-  /* There is one thread that asks. */
+  /* Only one thread calls this function. */
   static Lru_preflush_policy policy;
 
   ulint lru, free, dirty;
@@ -383,8 +383,8 @@ ulint buf_lru_flusher_preflush(ulint n_pages, ulint pages_for_lsn, lsn_t age,
   DBUG_EXECUTE_IF("mutate_lru_flusher_preflush_dirty", state.dirty = 0;);
   const auto n = policy.pages(state);
 
-  /* Without the last two, nothing else moves a checkpoint that is waited for.
-   */
+  /* With one of the last two off, nothing else advances a checkpoint that is
+  waited for. */
   bool obeys = (srv_max_dirty_pages_pct_lwm != 0 &&
                 srv_max_dirty_pages_pct_lwm != DEFAULT_LWM) ||
                !srv_adaptive_flushing || !srv_flush_sync;

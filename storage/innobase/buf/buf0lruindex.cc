@@ -18,9 +18,9 @@ this program; if not, write to the Free Software Foundation, Inc.,
 *****************************************************************************/
 
 /** @file buf/buf0lruindex.cc
- Counts by index what the LRU lists do with its pages: whose a page is, the
- hooks, and the rows of INNODB_LRU_INDEX_STATS. How it is done without locks is
- said in buf0lruplaces.h. */
+ Counts by index what the LRU lists do: which index a page belongs to, the
+ hooks, and the rows of INNODB_LRU_INDEX_STATS. buf0lruplaces.h explains how
+ this is done without locks. */
 
 #include "buf0lruindex.h"
 
@@ -79,11 +79,11 @@ constexpr const char *fixed_names[] = {
 
 static_assert(std::size(fixed_names) == N_FIXED, "a name is missing");
 
-/** Since when is counted, microseconds since 1970 UTC. Protected by
+/** When counting began, in microseconds since 1970 UTC. Protected by
 reader_mutex. */
 int64_t since;
 
-/** What the header of a page says.
+/** Finds the place of a page from its header.
 @param[in]   bpage   page whose frame can be read
 @param[out]  final   false if that may change soon: the page is new
 @return number of its place */
@@ -173,8 +173,8 @@ uint16_t buf_lru_index_of(const buf_page_t *bpage, bool fixed) {
     return OTHER;
   }
 
-  /* Others may wait for this page already, and its frame have what was in it
-  before. */
+  /* Others may wait for this page already, while its frame still has what was
+  in it before. */
   if (bpage->was_io_fix_read()) return OTHER;
   std::atomic_thread_fence(std::memory_order_acquire);
 

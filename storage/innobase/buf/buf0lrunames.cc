@@ -78,9 +78,9 @@ void split_path(std::string path, Names &names) {
 /** Copies the paths of tablespaces that have one table. Nobody here has a
 metadata lock, so DDL may create, rename or drop a tablespace at any time. That
 rules out fil_space_get_flags() and fil_space_get_first_path(): both load the
-tablespace, and assert that it has a file, which in the middle of an import it
-has not. An iteration over the files that there are, under the mutex of their
-shard, meets no tablespace without one, and opens none.
+tablespace, and assert that it has a file, which it does not have in the middle
+of an import. An iteration over the existing files, under the mutex of their
+shard, meets no tablespace without a file, and opens none.
 @param[in,out]  paths  by tablespace; those of others stay empty
 @return false if there is no memory */
 bool copy_paths(std::unordered_map<space_id_t, std::string> &paths) {
@@ -93,7 +93,7 @@ bool copy_paths(std::unordered_map<space_id_t, std::string> &paths) {
     try {
       it->second = file->name;
     } catch (const std::bad_alloc &) {
-      /* Not to pass through a frame that holds a mutex. */
+      /* It must not pass through a stack frame that holds a mutex. */
       return DB_OUT_OF_MEMORY;
     }
     return DB_SUCCESS;
@@ -104,7 +104,7 @@ bool copy_paths(std::unordered_map<space_id_t, std::string> &paths) {
 }  // namespace
 
 void resolve(Names_by_key &names) {
-  /* Copied first, taken apart when nobody has to wait for it. */
+  /* Names are copied under the mutex, and split when it is released. */
   struct Found {
     Names *names;
     std::string table;
@@ -119,8 +119,8 @@ void resolve(Names_by_key &names) {
     }
   };
 
-  /* In the order of the table ids' hash: there a table keeps its place, so
-  going on where the mutex was released misses none. */
+  /* In the order of the hash of table ids: a table keeps its place there, so
+  continuing where the mutex was released misses none. */
   size_t n_cells = 0;
   size_t cell = 0;
   [[maybe_unused]] size_t most = 0;

@@ -137,7 +137,7 @@ void in_batches(Batch &&batch) {
 retired.
 @param[in,out]  t        table
 @param[in]      gauges   what look_through_pool() has found
-@param[out]     retired  true if there are new ones that are retired
+@param[out]     retired  true if any place was newly retired
 @return the numbers of those that were emptied */
 std::vector<uint16_t> retire(Table &t, const std::vector<Gauges> &gauges,
                              bool &retired) {
@@ -171,12 +171,13 @@ std::vector<uint16_t> retire(Table &t, const std::vector<Gauges> &gauges,
   return emptied;
 }
 
-/** Makes the hash table anew, of the places that are used or retired.
+/** Makes the hash table anew, from the places that are used or retired.
 @param[in,out]  t  table */
 void rehash(Table &t) {
   auto &anew = t.buckets[1 - t.current.load(std::memory_order_relaxed)];
-  /* It was in use until the last time. A thread that still searches it, since
-  seconds, may miss its number: it then searches again under table_mutex. */
+  /* It was in use until the last rehash. A thread that has been searching it
+  since then, for seconds, may miss its number: it then searches again under
+  table_mutex. */
   for (auto &bucket : anew) bucket.store(0, std::memory_order_relaxed);
 
   in_batches([&](uint16_t first, uint16_t end) {
@@ -231,8 +232,8 @@ void buf_lru_index_reclaim() try {
     if (t->n_free > enough) return;
   }
 
-  /* A reader looks through the pool for a while; this can be done later. It is
-  left out, too, if the last attempt could do nothing. */
+  /* While a reader looks through the pool, this can be put off. It is also put
+  off if the last attempt could do nothing. */
   const std::unique_lock<std::mutex> guard(reader_mutex, std::try_to_lock);
   if (!guard.owns_lock()) return;
   static unsigned in_vain = 0;

@@ -19,9 +19,8 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 /** @file buf/buf0lrustats.cc
  Counts what happens in the LRU list of each buffer pool instance, where
- upstream does not, and gives it to the plugin lru_stats. What is counted by
- index is in buf0lruindex.cc, what is recorded of sampled pages in
- buf0lrutrace.cc; the hooks call them from here.
+ upstream does not, and gives it to the plugin lru_stats. buf0lruindex.cc counts
+ by index, and buf0lrutrace.cc records sampled pages; the hooks here call both.
 
  Writers: the hooks of buf0lruhook.h, with atomic additions. Some run under
  the LRU list mutex, some without; which one does not matter, as no two counters
@@ -68,8 +67,8 @@ namespace {
 using Counter_t = std::atomic<uint64_t>;
 
 /** What the hooks count for one buffer pool instance. Two instances share no
-cache line, nor do what threads count that hold the LRU list mutex and what
-others count beside them. The names are those of innodb_lru_stats_t. */
+cache line. Nor do counters of threads that hold the LRU list mutex share one
+with counters of other threads. The names are those of innodb_lru_stats_t. */
 struct alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_counters {
   /* By threads that hold the LRU list mutex. */
   Counter_t young_to_head;
@@ -153,7 +152,7 @@ BUF_FLUSH_SINGLE_PAGE, and are completed by the thread that started them. */
 thread_local bool flushing_for_free_page = false;
 
 /** Set while this thread evicts a page, to tell that page from others that
-leave the list: what the trace says of it, and ends with it. */
+leave the list. The trace uses it; it is reset when the page leaves. */
 struct Evicting {
   bool page{false};
   /** Number of its index, 0 if indexes are not counted. */
@@ -187,8 +186,8 @@ void raise_to(Counter_t &maximum, uint64_t value) {
   }
 }
 
-/** The page accesses of an instance that no counter of ours or of upstream's
-tells more about. Upstream counts every page get already, so the accesses to
+/** The page accesses of an instance that no other counter, ours or upstream's,
+tells apart. Upstream counts every page get already, so the accesses to
 young pages, which are the hot path, need not be counted a second time.
 May wrap around; only differences mean something.
 @param[in]  buf_pool  buffer pool instance
@@ -196,15 +195,15 @@ May wrap around; only differences mean something.
 of innodb_old_blocks_time */
 uint64_t uncounted_accesses(const buf_pool_t *buf_pool) {
   const auto &stat = buf_pool->stat;
-  /* The minuend first: an access in between is then missing for a moment,
-  instead of one too many having been shown. */
+  /* The minuend first: then an access in between is missing for a moment. In
+  the other order, one too many would be shown. */
   const auto gets = Counter::total(stat.m_n_page_gets);
   return gets - stat.n_pages_made_young - stat.n_pages_not_made_young -
          get(counters_of(buf_pool).young_to_head);
 }
 
 /** Computes innodb_lru_stats_t::not_made_young_not_old.
-In it are, besides the accesses to young pages, those that never move a page:
+Besides the accesses to young pages, it contains those that never move a page:
 parallel scans (Page_fetch::SCAN), probes (PEEK_IF_IN_POOL), lookups that
 returned no page, and gets that were begun before the first eviction.
 @param[in]  buf_pool  buffer pool instance
@@ -255,8 +254,8 @@ void read_since_start(uint32_t i, innodb_lru_stats_t &row) {
   row.free_wait_usec = get(c.free_wait_usec);
 }
 
-/** The base has read a part before the whole, too: what is counted since may
-have more of the part.
+/** Limits parts to their wholes: the base has read a part before the whole,
+too, so the difference to it may have more of the part.
 @param[in,out]  row  an instance, since the reset */
 void limit_parts(innodb_lru_stats_t &row) {
   DBUG_EXECUTE_IF("mutate_lru_reset_parts", return;);
@@ -310,8 +309,8 @@ void lru_stats_reset() {
   }
 }
 
-/** The patch ibuf_empty spares a read the look at the bitmap page while the
-change buffer is empty; without it there is no n_inserting.
+/** With the patch ibuf_empty, a read does not look at the bitmap page while the
+change buffer is empty; without the patch there is no n_inserting.
 @param[in]  i  change buffer
 @return innodb_lru_pool_t::gets_of_a_read */
 template <typename Ibuf>
@@ -335,7 +334,7 @@ void lru_stats_pool(innodb_lru_pool_t *pool) {
     pool->free_pages += UT_LIST_GET_LEN(buf_pool->free);
     pool->reads += buf_pool->stat.n_pages_read;
     pool->gets += Counter::total(buf_pool->stat.m_n_page_gets);
-    /* Back from 1024ths, as buf_LRU_old_ratio_update() rounds. */
+    /* Converted back from 1024ths, as buf_LRU_old_ratio_update() rounds. */
     pool->old_blocks_pct = static_cast<uint32_t>(
         (buf_pool->LRU_old_ratio * 100 + BUF_LRU_OLD_RATIO_DIV / 2) /
         BUF_LRU_OLD_RATIO_DIV);
@@ -351,7 +350,7 @@ void lru_stats_pool(innodb_lru_pool_t *pool) {
       DBUG_EVALUATE_IF("mutate_lru_no_bitmap", 0, gets_of_a_read(ibuf));
 }
 
-/** What is to be known of a page before it is gone. */
+/** What has to be noted of a page before it is gone. */
 class Eviction {
  public:
   /** @param[in]  bpage  page; the caller holds the LRU list mutex, so the page
@@ -521,7 +520,7 @@ void buf_lru_hook_removed(const buf_page_t *bpage, bool zip) {
   const auto buf_pool = buf_pool_from_bpage(bpage);
   ut_ad(mutex_own(&buf_pool->LRU_list_mutex));
 
-  /* What evicts a page says so right before. */
+  /* Code that evicts a page says so right before. */
   const auto evicted = evicting;
   evicting = {};
 

@@ -21,10 +21,10 @@ this program; if not, write to the Free Software Foundation, Inc.,
  Records what happens to sampled pages, for the plugin lru_stats to simulate
  other settings with.
 
- Sampling is spatial (SHARDS, Waldspurger et al., FAST 2015): of a page whose
- hash is below a threshold everything is recorded, of the others nothing.
- Whether a page is sampled stands in Buf_lru_history, so an access to another
- page costs the test of a byte. Events go into rings, each a bounded queue with
+ Sampling is spatial (SHARDS, Waldspurger et al., FAST 2015): everything is
+ recorded of a page whose hash is below a threshold, and nothing of the others.
+ Buf_lru_history says whether a page is sampled, so an access to another page
+ costs the test of a byte. Events go into rings, each a bounded queue with
  a sequence number in each slot (Vyukov): a thread that records takes a slot by
  compare and swap on the tail of its ring and never waits for anybody; when a
  ring is full, the event is lost and counted. Threads are spread over the rings.
@@ -52,7 +52,7 @@ std::atomic<uint64_t> buf_lru_trace_threshold{0};
 
 namespace {
 
-/** One thread after the other uses the next ring. */
+/** Threads are assigned to the rings in turn. */
 constexpr size_t N_RINGS = 16;
 
 /** Events in a ring, a power of two. At 100 000 events a second in one thread
@@ -60,14 +60,15 @@ that is 80 ms. */
 constexpr size_t RING_SIZE = 8192;
 
 /** Bits of the second word of an event, from the lowest: kind, instance, index,
-time: 39 bits of microseconds, which wrap after six days. */
+time. The time has 39 bits of microseconds, which wrap after six days. */
 constexpr unsigned KIND_BITS = 3;
 constexpr unsigned POOL_BITS = 6;
 constexpr unsigned INDEX_BITS = 16;
 constexpr unsigned INDEX_SHIFT = KIND_BITS + POOL_BITS;
 constexpr unsigned TIME_SHIFT = INDEX_SHIFT + INDEX_BITS;
 
-/** Events may be recorded while others are taken, but not much later. */
+/** Events may be recorded while others are taken out, and so be newer than that
+moment, but not by more than this. */
 constexpr uint64_t MOST_AHEAD_US = 1'000'000;
 
 static_assert(MAX_BUFFER_POOLS <= 1 << POOL_BITS,
@@ -160,7 +161,7 @@ uint64_t now_us() {
 
 /** @param[in]  time  lower bits of a time that is less than three days from now
 @param[in]  now   in microseconds
-@return all of it */
+@return the whole time */
 uint64_t unwrapped(uint64_t time, uint64_t now) {
   const auto since =
       static_cast<int64_t>((now - time) << TIME_SHIFT) >> TIME_SHIFT;
@@ -232,8 +233,8 @@ uint32_t buf_lru_trace_drain(innodb_lru_event_t *events, uint32_t max,
   const auto r = rings.load(std::memory_order_acquire);
   if (r == nullptr) return 0;
 
-  /* Not always the same ring first: when there is no end of events, all get
-  their turn. */
+  /* Not always the same ring first, so that all get their turn when events keep
+  coming. */
   static size_t first = 0;
   ++first;
 

@@ -20,11 +20,10 @@ this program; if not, write to the Free Software Foundation, Inc.,
 /** @file buf/buf0lruturnover.cc
  Measures the turnover of the old part of the LRU list. See buf0lruturnover.h.
 
- The time is taken whenever an eighth as many pages have come as the old part
- has, so the turnover is that of the last whole turn, and follows a change
- within an eighth of one. What comes is counted, not what is evicted, as
- evictions come in batches. A page that is created counts: it makes another one
- old.
+ The time is taken whenever as many pages have come as an eighth of the old part
+ has. So the turnover is that of the last whole turn, and follows a change
+ within an eighth of a turn. Pages that come are counted, not evictions, because
+ these come in batches. A page that is created counts: it makes another one old.
 
  The first instance stands for all: pages are spread over them by a hash. */
 
@@ -43,13 +42,13 @@ namespace {
 
 constexpr size_t PARTS = 8;
 
-/* All of it, and writes to buf_lru_turnover_limit, are protected by the LRU
+/* The following, and writes to buf_lru_turnover_limit, are protected by the LRU
 list mutex of the first instance. */
 
 /** Pages that have come since the time was taken last. */
 size_t n_came{0};
 
-/** When it was taken the last times, and how often it was. */
+/** The last times that were taken, and how many were taken in all. */
 std::array<std::chrono::steady_clock::time_point, PARTS> marks;
 size_t n_marks{0};
 

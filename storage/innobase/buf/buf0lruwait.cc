@@ -38,11 +38,11 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 namespace {
 
-/** The longest that a thread waits before it goes upstream's way, which is to
-write a page itself: no better if that takes as long. */
+/** The longest that a thread waits before it follows upstream's code path and
+writes a page itself, which is no better if that takes as long. */
 constexpr std::chrono::seconds MAX_WAIT{10};
 
-/** A thread that waits looks that often whether the evictor is alive. */
+/** How often a thread that waits checks whether the evictor is alive. */
 constexpr std::chrono::milliseconds BEAT_WAIT{10};
 
 }  // namespace
@@ -106,7 +106,7 @@ buf_block_t *Lru_flusher::wait() {
   if (block != nullptr) {
     srv_stats.buf_pool_wait_free.inc();
   } else {
-    /* The thread goes upstream's way, and counts there. */
+    /* The thread follows upstream's code path, and is counted there. */
     add(m_statistics.free_wait_failures, 1);
   }
   return block;

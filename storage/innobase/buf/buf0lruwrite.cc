@@ -100,10 +100,10 @@ static void sync_writer() {
 
 size_t Lru_flusher::write(const std::vector<page_id_t> &ids, lsn_t lsn) {
   /* Once for all pages, and before any of them is latched. The list is in the
-  order of their last use, and so the newest change of each is often a little
-  newer than that of the one before: page by page, most would need a flush of
-  the log of their own. What is changed from now on is seen to by
-  buf_flush_write_block_low(). */
+  order of last use, so the newest change of each page is often a little newer
+  than that of the one before: page by page, most would need a log flush of
+  their own. buf_flush_write_block_low() takes care of pages that are changed
+  from now on. */
   if (!srv_read_only_mode && log_sys->flushed_to_disk_lsn.load() < lsn) {
     mysql_set_stage(stage_log.m_key);
     const auto wait_stats = log_write_up_to(*log_sys, lsn, true);
@@ -115,7 +115,7 @@ size_t Lru_flusher::write(const std::vector<page_id_t> &ids, lsn_t lsn) {
   DBUG_EXECUTE_IF("lru_flusher_sync_reserved", sync_writer(););
   size_t n = 0;
   for (const auto &id : ids) {
-    /* One less, as a page may come on top of its neighbours. */
+    /* One less, as a page may come in addition to its neighbours. */
     n += buf_flush_try_neighbors(id, BUF_FLUSH_LRU, n, ids.size() - 1);
     DBUG_EXECUTE_IF("lru_flusher_crash_in_batch", {
       if (n >= ids.size() / 2) DBUG_SUICIDE();
@@ -131,7 +131,7 @@ size_t Lru_flusher::write(const std::vector<page_id_t> &ids, lsn_t lsn) {
       dblwr::force_flush(BUF_FLUSH_LRU, m_pool->instance_no);
     } else {
       /* Upstream waits here until no write of the server is under way, and
-      flushes all files. The checkpoint does that when it has to be. */
+      flushes all files. The checkpoint does that when it is necessary. */
       os_aio_simulated_wake_handler_threads();
     }
   }

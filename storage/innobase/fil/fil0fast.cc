@@ -20,7 +20,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 /** @file fil/fil0fast.cc
  Page I/O without the mutex of the tablespace's shard.
 
- What a page read meets, in this order, and where it is:
+ The steps of a page I/O, in this order, and where they are:
 
  | what                                     | file                        |
  | ---------------------------------------- | --------------------------- |
@@ -87,10 +87,10 @@ enum Event : size_t {
   /** ... because the file was closed. */
   SLOW_CLOSED,
   /** ... because the tablespace was being dropped, truncated or renamed, or
-  its file was just looked at to be closed. */
+  its file was being considered for closing. */
   SLOW_STOPPED,
-  /** ... because the page is of a version of the tablespace that is no more, or
-  is outside of the file. */
+  /** ... because the page is of a version of the tablespace that no longer
+  exists, or is outside of the file. */
   SLOW_STALE,
   N_EVENTS
 };
@@ -183,8 +183,8 @@ fil_node_t *fil_fast_begin_io(const IORequest &req, const page_id_t &page_id,
   if (!srv_page_io_fast_path) return nullptr;
   DBUG_EXECUTE_IF("mutate_fil_all_slow", return nullptr;);
 
-  /* The reference of the page keeps the tablespace, which is not so for an
-  import that has no tablespace yet. */
+  /* The page's reference keeps the tablespace from being freed. An import may
+  have no tablespace yet. */
   fil_space_t *space = bpage == nullptr ? nullptr : bpage->get_space();
   if (space == nullptr) {
     count(SLOW_NO_PAGE);
@@ -244,9 +244,9 @@ bool fil_fast_end_io(fil_node_t *file, const IORequest &req) {
       !DBUG_EVALUATE_IF("mutate_fil_write_not_noted", true, false)) {
     if (!gate.is_listed()) fil_fast_written.add(file);
     gate.wrote();
-    /* With the fence in fil_fast_flush_all(): a thread that learns, even by a
-    relaxed atomic as that of the doublewrite batch, that this write has
-    finished, finds the file listed, and dirty or synced. */
+    /* Pairs with the fence in fil_fast_flush_all(): a thread that learns that
+    this write has finished, even by a relaxed atomic like that of the
+    doublewrite batch, finds the file listed, and dirty or synced. */
     std::atomic_thread_fence(std::memory_order_release);
   } else {
     --gate;

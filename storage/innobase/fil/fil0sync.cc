@@ -55,7 +55,7 @@ bool fil_fast_needs_fsync(const fil_space_t *space) {
 bool fil_fast_flush(space_id_t space_id) {
   if (!srv_page_io_fast_path) return false;
 
-  /* More than one file is something that only system tablespaces have. */
+  /* Only system tablespaces have more than one file. */
   std::array<fil_node_t *, 8> files;
   size_t n = 0;
   bool all = true;
@@ -111,7 +111,7 @@ void fil_fast_flush_pinned(fil_node_t *file) {
 
     if (step == Fil_io_gate::Step::WAIT) {
       const auto signal_count = os_event_reset(file->sync_event);
-      /* Again, as the end may have come before the reset. */
+      /* Again, as the fsync may have ended before the reset. */
       step = gate.flush_step(ticket);
       if (step == Fil_io_gate::Step::WAIT) {
         FIL_FAST_SYNC(file->space, "fil_fast_waits_for_fsync");

@@ -18,8 +18,8 @@ this program; if not, write to the Free Software Foundation, Inc.,
 *****************************************************************************/
 
 /** @file include/buf0lrucount.h
- For code of other patches that does what upstream's code with a hook of
- buf0lruhook.h does, too. Whoever has this file has the patch lru_stats. */
+ Hooks for code of other patches that does the same as upstream's code with a
+ hook of buf0lruhook.h. If this file exists, the patch lru_stats is applied. */
 
 #ifndef buf0lrucount_h
 #define buf0lrucount_h

@@ -43,8 +43,9 @@ struct buf_block_t;
 struct buf_pool_t;
 class buf_page_t;
 
-/** innodb_lru_flusher. Off is what upstream does. Read without a lock: a thread
-that sees the old value for a moment does what was right a moment ago. */
+/** innodb_lru_flusher. Off: the server does what upstream does. Read without a
+lock: a thread that still sees the old value does what was right a moment ago.
+*/
 extern bool srv_lru_flusher;
 
 /** innodb_lru_flusher_free_pages: free pages of each instance that the flusher
@@ -55,13 +56,13 @@ extern ulong srv_lru_flusher_free_pages;
 calls buf_lru_flusher_stop() later. */
 void buf_lru_flusher_start();
 
-/** Stops the threads, and waits until they are gone. Threads that wait for a
-free page go upstream's way from now on. */
+/** Stops the threads, and waits until they are gone. From now on, threads that
+wait for a free page follow upstream's code path. */
 void buf_lru_flusher_stop();
 
 /** Waits until no thread flushes the data files at the end of a doublewrite
-batch. To be called before the files are closed, when no page is being written:
-a page does not count as such any more while its batch ends. */
+batch. To be called before the files are closed, when no page counts as being
+written: pages no longer count while their batch ends. */
 void buf_lru_flusher_await_batches();
 
 /** Frees what buf_lru_flusher_start() made. To be called when no other thread
@@ -69,8 +70,8 @@ uses the buffer pool. */
 void buf_lru_flusher_free();
 
 /** To be called when innodb_lru_scan_depth is set by a statement, or from
-mysqld-auto.cnf: from now on it is obeyed, see buf0lruflush.cc.
-@param[in]  to_default  true if it got its default value: it is not obeyed */
+mysqld-auto.cnf: from now on the flusher obeys it, see buf0lruflush.cc.
+@param[in]  to_default  true if it was set to its default: it is not obeyed */
 void buf_lru_flusher_scan_depth_set(bool to_default);
 
 /** To be called when a system variable has changed. */
@@ -79,22 +80,22 @@ void buf_lru_flusher_update();
 /** @return true if the flusher of this instance is at work, so that the page
 cleaner has to leave the LRU list alone, and a page that an LRU batch has
 written is not to be evicted by the thread that completes the write. False while
-the pool is shrunk.
+the pool is being shrunk.
 @param[in]  buf_pool  buffer pool instance */
 [[nodiscard]] bool buf_lru_flusher_serves(const buf_pool_t *buf_pool);
 
-/** Says how many pages of the flush list the page cleaner is to write, as far
-as it cannot leave them to the flusher: see Lru_preflush_policy. To be called by
-the page cleaner once a second.
+/** Tells how many pages of the flush list the page cleaner has to write itself
+and cannot leave to the flusher: see Lru_preflush_policy. To be called by the
+page cleaner once a second.
 @param[in]  n_pages        upstream's number, which holds if the flusher,
-                           innodb_adaptive_flushing or innodb_flush_sync is off,
-                           or innodb_max_dirty_pages_pct_lwm is neither 0 nor
-                           its default: then it is obeyed
+                           innodb_adaptive_flushing or innodb_flush_sync is off.
+                           It also holds if innodb_max_dirty_pages_pct_lwm is
+                           neither 0 nor its default: then that is obeyed
 @param[in]  pages_for_lsn  pages to write in a second to keep up with the redo
                            log
 @param[in]  age            bytes of redo log since the oldest change of a dirty
                            page
-@param[in]  is_old         that is above innodb_adaptive_flushing_lwm
+@param[in]  is_old         true if the age is above innodb_adaptive_flushing_lwm
 @return pages to write in this second */
 [[nodiscard]] ulint buf_lru_flusher_preflush(ulint n_pages, ulint pages_for_lsn,
                                              lsn_t age, bool is_old);
@@ -131,10 +132,10 @@ write one */
 [[nodiscard]] std::atomic<size_t> *buf_lru_flusher_held(
     const buf_pool_t *buf_pool);
 
-/** While it lives, a page that counts as being read or written waits for
-something else than the disk: its latch, or other pages, which the change buffer
-needs. What holds it up may be a thread that waits for the evictor. So the
-evictor does not count on it. */
+/** While an object of this class lives, a page that counts as being read or
+written waits for something other than the disk: for its latch, or for other
+pages that the change buffer needs. The thread that holds it up may itself wait
+for the evictor. So the evictor does not count on that page. */
 class Buf_lru_flusher_held {
  public:
   explicit Buf_lru_flusher_held(const buf_pool_t *buf_pool)
@@ -195,7 +196,8 @@ int buf_lru_flusher_show_free_wait_failures(THD *, SHOW_VAR *var, char *buff);
 void buf_lru_flusher_segment_free();
 
 /** @return true if the flush of the data files at the end of a doublewrite
-batch has to wait until no mutex is held. Off: upstream's way. */
+batch has to wait until no mutex is held; false, as upstream does it, if the
+flusher is off */
 inline bool buf_lru_flusher_ends_batches() {
   DBUG_EXECUTE_IF("mutate_lru_flusher_sync_under_mutex", return false;);
   return srv_lru_flusher;
@@ -213,8 +215,8 @@ namespace dblwr {
 /** @name Defined in buf0dblwr.cc
 @{ */
 
-/** Reserves what the next LRU batch of the calling thread needs, so that it
-waits for no other batch with its pages latched.
+/** Reserves what the next LRU batch of the calling thread needs, so that the
+thread does not wait for another batch while it has pages latched.
 @param[in]  buf_pool_index  buffer pool instance
 @return true if done, or if nothing is needed. Else
 buf_lru_flusher_segment_free() is called when it is worth another try. */
@@ -223,7 +225,7 @@ buf_lru_flusher_segment_free() is called when it is worth another try. */
 /** Gives back what the batch did not need. */
 void release_LRU_batch() noexcept;
 
-/** @return batches from taking their segment to giving it back */
+/** @return number of batches that have taken a segment and not given it back */
 [[nodiscard]] uint32_t n_batches() noexcept;
 
 /** Flushes the data files and frees the segment, if the calling thread has

@@ -31,7 +31,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
  The evictor walks along the LRU list, frees clean pages, and says which dirty
  ones are to be written; it never waits for the redo log, the doublewrite buffer
- or the disk. The writer writes them and does.
+ or the disk. The writer writes them, and does wait.
 
  Latching order: Lru_flusher::m_mutex comes before every mutex of the buffer
  pool. Threads that wait for a page may hold latches on pages. So neither thread
@@ -107,7 +107,7 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
     mysql_mutex_destroy(&m_mutex);
   }
 
-  /** Makes the threads. */
+  /** Starts the threads. */
   void start(size_t number) {
     m_running.store(true);
     m_writer = os_thread_create(lru_write_thread_key, number,
@@ -133,7 +133,7 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
     m_writer.join();
   }
 
-  /** Makes the evictor get up, or go on. */
+  /** Wakes the evictor, or ends its wait. */
   void wake() {
     mysql_mutex_lock(&m_mutex);
     m_wake = true;
@@ -141,7 +141,7 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
     mysql_mutex_unlock(&m_mutex);
   }
 
-  /** @return true if these threads care for the LRU list */
+  /** @return true if these threads look after the LRU list */
   bool serves() const {
 #ifdef UNIV_DEBUG
     /* Tests that stop the page cleaner want pages to stay where they are. */
@@ -154,8 +154,8 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
 
   /** A thread has taken a page from the free list. The length of the list was
   written before the mutex of the list was released, and m_asleep is written
-  before the evictor reads the length for the last time: so one of the two sees
-  what the other has done. And if not, the next page that is taken will. */
+  before the evictor reads the length for the last time. So one of the two sees
+  what the other has done. If not, the next thread that takes a page will. */
   void taken() {
     DBUG_EXECUTE_IF("mutate_lru_flusher_no_wake", return;);
     if (m_asleep.load(std::memory_order_relaxed) &&
@@ -169,7 +169,7 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   }
 
   /** Waits for a free page.
-  @return the page, or nullptr if none was to be had */
+  @return the page, or nullptr if there was none */
   buf_block_t *wait();
 
   /** A write of an LRU batch is complete. There is a clean page at the tail;
@@ -233,12 +233,12 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
     counter.fetch_add(n, std::memory_order_relaxed);
   }
 
-  /** Like mysql_cond_init(), but waits end by Clock, which nobody sets. By the
-  wall clock, a wait of milliseconds takes an hour if that is set back by one.
-  Only Linux lets a condition choose. */
+  /** Like mysql_cond_init(), but time-outs go by Clock, which nobody can set.
+  By the wall clock, a wait of milliseconds would take an hour if that were set
+  back by one. Done on Linux only. */
   static void init_cond(PSI_cond_key key, mysql_cond_t *cond);
 
-  /** @return when a wait ends that begins now and takes so long */
+  /** @return the end of a wait of this length that begins now */
   template <typename Duration>
   static timespec end_of(Duration duration) {
 #ifdef UNIV_LINUX
@@ -267,7 +267,7 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   /** Queues up for a page.
   @param[in]   end        when to leave the queue at the latest
   @param[out]  sent_away  true if the evictor says that there is none
-  @return the page, or nullptr; then maybe because the evictor is stuck */
+  @return the page, or nullptr, which may be because the evictor is stuck */
   buf_block_t *queue_up(Clock::time_point end, bool &sent_away);
 
   void run_evictor();
@@ -303,17 +303,17 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   /** Gives pages of the free list to threads that wait. */
   void serve_waiters();
 
-  /** Sends all threads that wait upstream's way. */
+  /** Makes all threads that wait follow upstream's code path. */
   void dismiss_waiters();
 
-  /** Gives m_ids to the writer, which has nothing to do. */
+  /** Gives m_ids to the writer, which must be idle. */
   void hand_over();
 
   /** Waits for writes to complete.
   @param[in]  usec    how long at most
   @param[in]  before  m_progress when the walk began
-  @param[in]  n       so many are worth while to go on
-  @return true if there was progress since then */
+  @param[in]  n       number of writes that ends the wait early
+  @return true if there was progress since the walk began */
   bool wait_for_progress(uint64_t usec, uint64_t before, size_t n);
 
   /** Writes pages.
@@ -326,7 +326,7 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   @return false if the thread has to end */
   bool reserve_doublewrite();
 
-  /** Something is clean, or on its way, that was not. */
+  /** A page that was dirty is now clean. */
   void progress() {
     if (m_progress.fetch_add(1) + 1 >= m_wake_at.load() &&
         m_wake_at.exchange(UINT64_MAX) != UINT64_MAX) {
@@ -341,8 +341,8 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   }
 
   Lru_policy::State state() const {
-    /* Looked at on both sides: one that was held meanwhile only may be in none
-    of the other figures. */
+    /* Read before and after the other figures: a page that is held only in
+    between may be in none of them. */
     const auto held = m_held.load();
     mutex_enter(&m_pool->flush_state_mutex);
     const auto in_flight = m_pool->n_flush[BUF_FLUSH_LRU];
@@ -369,7 +369,7 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
    */
   void measure();
 
-  /** @return what the settings allow the LRU to write in a second.
+  /** @return pages a second that the settings allow to write from the LRU list.
   innodb_lru_scan_depth is per instance, and innodb_io_capacity, which stands in
   for it if it is not set, per server. */
   size_t depth();
@@ -384,11 +384,11 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   /** The evictor sleeps and wants to be woken at the low-water mark. */
   std::atomic<bool> m_asleep{false};
 
-  /** Wakes up when the free list is shorter. */
+  /** The evictor wakes when the free list is shorter than this. */
   std::atomic<size_t> m_low_water{0};
 
-  /** A thread that waited found that the evictor does not move. Others do not
-  wait for it until it does. */
+  /** A thread that waited found that the evictor makes no progress. Others do
+  not wait for the evictor until it does. */
   std::atomic<bool> m_stuck{false};
   /** A thread that waits searches the list by itself. */
   std::atomic<bool> m_searching{false};
@@ -399,12 +399,12 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   /** Writes that were completed, and batches that went out. */
   alignas(ut::INNODB_CACHE_LINE_SIZE) std::atomic<uint64_t> m_progress{0};
 
-  /** The evictor is to be woken when m_progress is that. */
+  /** The evictor is to be woken when m_progress reaches this. */
   std::atomic<uint64_t> m_wake_at{UINT64_MAX};
   /** @} */
 
-  /** Pages that others read or write, but that wait for something else than the
-  disk. */
+  /** Pages that others read or write, but that wait for something other than
+  the disk. */
   alignas(ut::INNODB_CACHE_LINE_SIZE) std::atomic<size_t> m_held{0};
 
   /** Number of elements in m_waiters, to be read without m_mutex. */
@@ -442,8 +442,8 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   std::vector<buf_block_t *> m_evicted;
   uint64_t m_freed{0};
   size_t m_depth{0};
-  /** Nothing was to be had: however few pages are free, it is of no use to look
-  again before somebody looks for one. */
+  /** No page could be freed: however few pages are free, it is of no use to
+  look again before a thread looks for one. */
   bool m_gave_up{false};
   Clock::time_point m_depth_checked{};
   /** @} */

@@ -18,13 +18,15 @@ this program; if not, write to the Free Software Foundation, Inc.,
 *****************************************************************************/
 
 /** @file include/buf0lruhook.h
- The places in the buffer pool code where buf0lrustats.cc counts, by index
- buf0lruindex.cc, and from where buf0lrutrace.cc records sampled pages.
+ Hooks in the buffer pool code: there buf0lrustats.cc counts, buf0lruindex.cc
+ counts by index, and buf0lrutrace.cc records sampled pages.
 
  An access to a page that is in the pool and young passes one of them, which
  tests a byte. The others are in branches in which upstream counts, moves,
  reads, evicts or writes a page, or in which a thread found no free page. No
- hook takes a latch of InnoDB, waits or changes what InnoDB does. */
+ hook takes a latch of InnoDB or changes what InnoDB does; those that wrap a
+ call of upstream's code do what that code does. The first page of an index
+ takes one mutex of our own for a moment, see buf_lru_index_of(). */
 
 #ifndef buf0lruhook_h
 #define buf0lruhook_h
@@ -44,8 +46,8 @@ what was padding of buf_page_t.
 
 Set by threads that have the page buffer-fixed, or that hold the LRU list
 mutex; read under the LRU list mutex when the page is evicted, at which time
-nobody has it buffer-fixed. Two accesses at the very same time may be taken for
-one, which is why relaxed loads and stores will do. */
+nobody has it buffer-fixed. Two simultaneous accesses may be taken for one, so
+relaxed loads and stores will do. */
 class Buf_lru_history {
  public:
   Buf_lru_history(const Buf_lru_history &other)
@@ -80,8 +82,8 @@ class Buf_lru_history {
   /** @return true if the page was accessed more than once, or was young */
   bool accessed_again() const { return get() >= ACCESSED_AGAIN; }
 
-  /** @return true if accesses to the page are traced, see buf0lrutrace.cc. The
-  one thing that is looked at on the way of an access to a young page. */
+  /** @return true if accesses to the page are traced, see buf0lrutrace.cc. An
+  access to a young page looks at nothing else here. */
   bool sampled() const {
     return m_sampled.load(std::memory_order_relaxed) != 0;
   }
@@ -130,8 +132,8 @@ static_assert(sizeof(Buf_lru_history) == 4, "must fit into padding");
 @param[in]      old    true if it was read, false if it was created */
 void buf_lru_hook_added(buf_page_t *bpage, bool old);
 
-/** Notes a page that is created where it was in the pool already: it may come
-to belong to another index.
+/** Notes a page that is created although it is in the pool already: it may now
+belong to another index.
 @param[in]  bpage  page; the caller holds the LRU list mutex */
 void buf_lru_hook_reused(const buf_page_t *bpage);
 
@@ -156,9 +158,9 @@ void buf_lru_hook_make_young(buf_page_t *bpage);
 @param[in]  bpage  page; the caller holds the LRU list mutex */
 void buf_lru_hook_young_to_old(buf_page_t *bpage);
 
-/** Notes a page that has just been taken out of the list. The one place where
-pages leave it: evicted, freed with their table, given up by DDL, failed
-to be read.
+/** Notes a page that has just been taken out of the list. This is the only
+place where pages leave it: evicted, freed with their table, given up by DDL, or
+because their read failed.
 @param[in]  bpage  page; the caller holds the LRU list mutex and its mutex
 @param[in]  zip    false if the compressed copy of an uncompressed page stays */
 void buf_lru_hook_removed(const buf_page_t *bpage, bool zip);

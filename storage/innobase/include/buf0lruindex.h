@@ -46,9 +46,9 @@ enum class Lru_index_counter : unsigned {
   N
 };
 
-/** Number of the index that a page belongs to. Finds it out at the page's first
-call and keeps it in Buf_lru_history. Takes no InnoDB latch; for an index that
-is new, one mutex that is held for no longer than it takes to enter it.
+/** Number of the index that a page belongs to. Determines it at the first call
+for the page, and keeps it in Buf_lru_history. Takes no InnoDB latch. For a new
+index, takes one mutex, which is held no longer than it takes to enter an index.
 @param[in]  bpage  page; its frame can be read: the caller has it buffer-fixed,
 or holds its mutex
 @param[in]  fixed  true if the caller has it buffer-fixed
@@ -62,7 +62,7 @@ seen, whatever its state says.
 @return number, never 0 */
 uint16_t buf_lru_index_of_read(const buf_page_t *bpage);
 
-/** Counts. Nothing to do with an index number of 0.
+/** Counts. Does nothing if the index number is 0.
 @param[in]  index    number of an index
 @param[in]  pool_id  buffer pool instance of the page
 @param[in]  counter  what is counted

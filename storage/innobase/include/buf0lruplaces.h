@@ -27,20 +27,21 @@ this program; if not, write to the Free Software Foundation, Inc.,
  | buf0lrunames.cc  | names of indexes                                         |
 
  There are N_INDEXES places, each with a key (tablespace and index id) and
- counters, and a hash table of place numbers by key. Looking up and counting is
- by atomics only, as it happens under the LRU list mutex and on the path of
- pages that are accessed in the old part. A page keeps the number of its place
- in Buf_lru_history, so the frame is looked at once in its life in the pool.
+ counters, and a hash table of place numbers by key. Lookups and counting use
+ atomics only, because they happen under the LRU list mutex and in accesses to
+ pages of the old part. A page keeps the number of its place in Buf_lru_history,
+ so its frame is looked at only once while the page is in the pool.
 
  Entering a key takes table_mutex, which comes after all latches of InnoDB, so
- nobody holds it for longer than it takes to handle MOST_AT_A_TIME places. When
- no place is left, what is new counts as "(other)", and reclaim() makes room: a
- place without a page in the pool is first retired, so that no page can get its
- number unless its key is entered again, and freed at a later reclaim() that
- still finds no page with it. What it has counted goes to "(other)", so that
- sums over all rows never shrink. The hash table is then made anew beside the
- one in use, without what was freed, so it is never more than half full and has
- no gaps to search through. */
+ nobody holds it for longer than it takes to handle MOST_AT_A_TIME places.
+
+ When no place is left, new indexes count as "(other)", and reclaim() makes
+ room. A place without a page in the pool is first retired: no page can get its
+ number unless its key is entered again. A later reclaim() that still finds no
+ page with this number frees the place. Its counts go to "(other)", so that sums
+ over all rows never shrink. The hash table is then made anew beside the one in
+ use, without the freed places, so it is never more than half full and has no
+ gaps to search through. */
 
 #ifndef buf0lruplaces_h
 #define buf0lruplaces_h
@@ -64,21 +65,22 @@ namespace lru_index {
 /** Places; number 0 is none. */
 constexpr uint16_t N_INDEXES = 16384;
 
-/** Buffer pool instances that count apart, so that threads of different
-instances do not write to the same cache line. More share their counters. */
+/** Buffer pool instances with counters of their own, so that threads of
+different instances do not write to the same cache line. If there are more
+instances, they share counters. */
 constexpr uint32_t MOST_SHARDS = 8;
 
 /** Buckets of the hash table: never more than half full. */
 constexpr uint32_t N_BUCKETS = 2 * N_INDEXES;
 
-/** What pages belong to that belong to no index, in the place of an index id.
-Indexes count up from 1. */
+/** Used instead of an index id for pages that belong to no index. Index ids
+count up from 1. */
 constexpr uint64_t NO_INDEX = ~uint64_t{0};
 constexpr uint64_t BLOB = NO_INDEX - 1;
 constexpr uint64_t SDI = NO_INDEX - 2;
 constexpr uint64_t SPACE_MANAGEMENT = NO_INDEX - 3;
 
-/** And in the place of a tablespace, where it does not matter which. */
+/** Used instead of a tablespace id where the tablespace does not matter. */
 constexpr uint64_t NO_SPACE = ~uint64_t{0};
 
 /** Numbers of the places that are there from the start, in this order. */
@@ -108,19 +110,19 @@ struct Key_hash {
 };
 
 enum class State : uint8_t {
-  /** To be had by any key. */
+  /** Any key may take it. */
   free,
   used,
   /** Has no page in the pool. Used again if its key is entered. */
   retired,
-  /** Neither to be found nor to be had: about to be free. */
+  /** Can neither be found nor be taken: about to be free. */
   emptied
 };
 
 constexpr auto N_COUNTERS = static_cast<size_t>(Lru_index_counter::N);
 
-/** What the hooks count for one index in one instance, or in those that share.
-A cache line; 1 MiB for all places. */
+/** What the hooks count for one index in one instance, or in the instances that
+share counters. A cache line; 1 MiB for all places. */
 struct alignas(ut::INNODB_CACHE_LINE_SIZE) Counters {
   std::array<std::atomic<uint64_t>, N_COUNTERS> n{};
 };
@@ -193,7 +195,7 @@ struct Table {
 
   /* What follows is protected by table_mutex. */
 
-  /** The places below have been put into the new hash table; 0 if none is being
+  /** The places below this number are in the new hash table; 0 if none is being
   made. */
   uint16_t linked_anew{0};
 
@@ -230,8 +232,8 @@ struct Gauges {
 };
 
 /** Counts the pages of each place. The caller holds reader_mutex. Pages whose
-index is known, nearly all, are only glanced at: one that is replaced meanwhile
-is counted as what it was or what it becomes.
+index is known, nearly all, are read without their mutex: a page that is
+replaced meanwhile is counted as what it was or as what it becomes.
 @param[out]  gauges  by number, N_INDEXES of them */
 void look_through_pool(std::vector<Gauges> &gauges);
 
@@ -245,7 +247,7 @@ struct Names {
 using Names_by_key = std::unordered_map<Key, Names, Key_hash>;
 
 /** Looks names up. For a table that is not in the dictionary cache, the name of
-its file tells what it is called, but not its index.
+its file gives the name of the table, but not that of the index.
 @param[in,out]  names  keys to look up */
 void resolve(Names_by_key &names);
 

@@ -21,7 +21,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
  What an LRU flusher does, and when: how many pages to keep free, when to wake,
  how far to walk along the list, what to evict, what to write, when to wait.
 
- All decisions and all their constants are here. Nothing of the buffer pool is:
+ All decisions and all their constants are here, and nothing of the buffer pool:
  bench/tests/lru/test_lru_policy.py runs this code on a model of the list. */
 
 #ifndef buf0lrupolicy_h
@@ -37,14 +37,14 @@ this program; if not, write to the Free Software Foundation, Inc.,
 /** What a flusher does. */
 class Lru_policy {
  public:
-  /** Pages of a batch at most. A batch costs a flush of the redo log, a write
+  /** Most pages of a batch. A batch costs a flush of the redo log, a write
   to the doublewrite file and a flush of the data files, whatever its size; its
   pages cannot be changed until they are written. */
   static constexpr size_t BATCH_PAGES = 128;
 
-  /** Fewer pages are only written if pages are short: see above. Also, if
-  threads wait, so many writes have to be complete to make another walk worth
-  while. */
+  /** Fewer pages are only written if free pages are short: see writes(). Also,
+  if threads wait, the number of completed writes that makes another walk
+  worthwhile. */
   static constexpr size_t MIN_BATCH_PAGES = 16;
 
   /** With fewer pages in the list nothing is evicted ahead of demand, as in
@@ -55,38 +55,38 @@ class Lru_policy {
   for the threads of a busy machine to take one each at once. */
   static constexpr size_t MIN_FREE = 128;
 
-  /** The free list is filled for the consumption of that time: enough for the
+  /** The free list is filled for the consumption of this time: enough for the
   flusher to be scheduled on a busy machine and for a batch to be written. */
   static constexpr double HORIZON_SECONDS = 0.03;
 
-  /** The consumption is measured over at least that time. */
+  /** The consumption is measured over at least this time. */
   static constexpr double MEASURE_SECONDS = 0.01;
 
-  /** What is done in one go under the LRU list mutex, in descriptors that are
-  passed by. Then the mutex is released for a moment. */
+  /** Work that is done in one go under the LRU list mutex, measured in page
+  descriptors passed. Then the mutex is released for a moment. */
   static constexpr size_t CHUNK = 64;
 
-  /** A page that is evicted takes as long as so many that are passed by. */
+  /** Evicting a page takes as long as passing this many. */
   static constexpr size_t EVICT_COST = 4;
 
-  /** After a walk in vain, wait at least that long for writes to complete, so
+  /** After a walk in vain, wait at least this long for writes to complete, so
   that a flusher that finds nothing does not poll. */
   static constexpr uint64_t MIN_PAUSE_USEC = 1000;
 
-  /** Look at the tail at least that often: others write pages there, too. */
+  /** Look at the tail at least this often: others write pages there, too. */
   static constexpr uint64_t MAX_PAUSE_USEC = 10000;
 
-  /** To pass by a descriptor takes some 50 ns if it is in no cache. So there is
-  ten times the length of a far walk in vain between it and the next one. */
+  /** Passing a descriptor takes some 50 ns if it is in no cache. So the pause
+  after a far walk in vain is ten times as long as the walk. */
   static constexpr double PAUSE_SECONDS_A_PAGE = 500e-9;
 
   /** Far walks in vain, each twice as far as the one before: the last one sees
   all of the list. */
   static constexpr unsigned WHOLE_LIST_WALKS = 32;
 
-  /** So long no page was evicted and no write completed before the young part
-  of the list is searched. A disk that writes, and be it slowly, completes
-  something in that time, and hot pages are left where they are. */
+  /** While writes are under way, the young part of the list is searched only if
+  no page was evicted and no write completed for this long. Even a slow disk
+  completes a write in that time, so hot pages are left where they are. */
   static constexpr double OLD_PART_SECONDS = 0.2;
 
   /** What the buffer pool instance looks like. */
@@ -112,7 +112,7 @@ class Lru_policy {
     size_t pool{};
     /** innodb_lru_flusher_free_pages. */
     size_t free_pages{};
-    /** What the LRU may write in a second. */
+    /** Pages of the LRU list that may be written in a second. */
     size_t rate{};
     /** Pages that fit into a segment of the doublewrite file. */
     size_t segment{};
@@ -169,9 +169,9 @@ class Lru_policy {
     bool began_under_way() const { return m_under_way; }
 
    private:
-    /** The walk ends with so many pages evicted, or looked at. */
+    /** The walk ends when m_evict pages are evicted, or m_depth looked at. */
     size_t m_evict;
-    /** So many dirty pages are put aside for the writer. */
+    /** Most dirty pages that are put aside for the writer. */
     size_t m_write;
     size_t m_depth;
     /** Pages were under way when the walk began. */
@@ -218,8 +218,8 @@ class Lru_policy {
   /** @return pages to be in the free list after a walk */
   size_t target() const { return m_target; }
 
-  /** @return the flusher gets up when fewer pages are free. Half of the target:
-  so a walk yields the other half at least. */
+  /** @return the flusher wakes when fewer pages are free than this: half of the
+  target, so that a walk yields at least the other half. */
   size_t low_water() const { return m_low_water; }
 
   /** @return true if there is nothing to do */
@@ -227,7 +227,8 @@ class Lru_policy {
     return state.waiters == 0 && state.free >= m_low_water;
   }
 
-  /** @return true if pages will be clean, or read: then they can be evicted */
+  /** @return true if pages are being written or read: they can be evicted once
+  that is complete */
   static bool is_under_way(const State &state) {
     return state.in_flight > 0 || state.others_under_way > 0 ||
            state.writer_busy;
@@ -238,8 +239,8 @@ class Lru_policy {
     const auto ahead =
         state.list > MIN_LIST ? std::max(m_target, state.free) - state.free : 0;
     const auto evict = ahead + state.waiters;
-    /* What is under way lies at the tail, and is passed by. Behind it lies what
-    is to be evicted, and what is to be written meanwhile. */
+    /* Pages under way lie at the tail, and are passed. Behind them lie those to
+    be evicted, and those to be written meanwhile. */
     const auto near = state.in_flight + evict + m_batch;
     /* If that was in vain, look further, now and then. */
     const auto far =
@@ -259,8 +260,8 @@ class Lru_policy {
            (is_served(state) ? std::min(MIN_BATCH_PAGES, m_batch) : 1);
   }
 
-  /** To be called after a walk, and what it has collected is given to the
-  writer.
+  /** To be called after a walk, when the pages that it has collected have been
+  given to the writer.
   @return what to do next
   @param[in]  walk   a walk that is over
   @param[in]  state  as it is after the walk */
@@ -305,8 +306,8 @@ class Lru_policy {
                       MAX_PAUSE_USEC);
   }
 
-  /** @return so many writes have to complete to end the wait early: half of
-  them, but few if somebody waits */
+  /** @return number of completed writes that ends the wait early: half of those
+  in flight, but few if a thread waits */
   static size_t wait_for(const State &state) {
     const auto half = std::max<size_t>(1, state.in_flight / 2);
     return state.waiters > 0 ? std::min(half, MIN_BATCH_PAGES) : half;
@@ -344,13 +345,13 @@ class Lru_policy {
   size_t m_target{};
   size_t m_low_water{};
   size_t m_batch{BATCH_PAGES};
-  /** Far walks that found too little, less those that found enough near the
-  tail, and waits after which nobody waited any more. */
+  /** Far walks that found too little, minus walks that found enough near the
+  tail, and minus waits after which no thread waited any more. */
   unsigned m_in_vain{};
   /** When the next walk begins, and when one may go far again, in seconds. */
   double m_now{};
   double m_far_at{};
-  /** When pages that are wanted ceased to come. */
+  /** Since when no pages have come although some are wanted. */
   double m_dry_since{NEVER};
   /** Pages a second that are taken from the free list. */
   double m_consumption{};
@@ -362,8 +363,8 @@ class Lru_policy {
 /** What the page cleaner leaves to the LRU flushers: see pages(). */
 class Lru_preflush_policy {
  public:
-  /** Where it leaves dirty pages to them, it keeps the age of the checkpoint at
-  this part of what it may be. */
+  /** Where the page cleaner leaves dirty pages to the flushers, it keeps the
+  age of the checkpoint at this fraction of its limit. */
   static constexpr double AGE = 0.5;
 
   /** If the age gets there soon, upstream's number holds: the redo log may have
@@ -380,9 +381,9 @@ class Lru_preflush_policy {
     uint64_t evicted{};
     /** Pages to write in a second to keep up with the redo log. */
     size_t for_lsn{};
-    /** Age of the checkpoint, as part of what it may be. */
+    /** Age of the checkpoint, as a fraction of its limit. */
     double age{};
-    /** That is above innodb_adaptive_flushing_lwm. */
+    /** The age is above innodb_adaptive_flushing_lwm. */
     bool is_old{};
     /** Dirty pages, and how many innodb_max_dirty_pages_pct lets there be. */
     size_t dirty{};
@@ -399,8 +400,8 @@ class Lru_preflush_policy {
     const auto seconds = std::max(state.now - m_last.now, 1e-3);
     const auto rate =
         static_cast<double>(state.evicted - m_last.evicted) / seconds;
-    /* Pages are evicted in lumps; a second without any says nothing. An hour
-    does: the page cleaner does not ask while nothing is written. */
+    /* Pages are evicted in bursts, so a second without any says nothing. An
+    hour does: the page cleaner does not ask while nothing is written. */
     const auto kept = std::pow(0.7, seconds);
     m_rate = std::max(rate, kept * m_rate + (1 - kept) * rate);
     const auto growth = std::max(0.0, state.age - m_last.age) / seconds;

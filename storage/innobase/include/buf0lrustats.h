@@ -176,7 +176,7 @@ struct innodb_lru_event_t {
   innodb_lru_event_kind_t kind;
 };
 
-/** Sampled are all pages whose hash is lower than a threshold of 0 to 2^32.
+/** All pages whose hash is lower than a threshold of 0 to 2^32 are sampled.
 @param[in]  page  as in innodb_lru_event_t
 @return the upper half of MurmurHash3's 64-bit finalizer */
 constexpr uint32_t innodb_lru_page_hash(uint64_t page) {
@@ -194,7 +194,7 @@ constexpr uint32_t INNODB_LRU_TURNOVER_TIME_MS = 1000;
 /** All of the buffer pool, its instances added up, and its settings. Read
 without a latch. */
 struct innodb_lru_pool_t {
-  /** innodb_buffer_pool_size: bytes, with what describes the pages. */
+  /** innodb_buffer_pool_size: bytes, page descriptors included. */
   uint64_t size;
   /** Pages that the pool has memory for. */
   uint64_t curr_pages;
@@ -210,9 +210,9 @@ struct innodb_lru_pool_t {
   uint32_t old_blocks_pct;
   /** innodb_old_blocks_time. */
   uint32_t old_blocks_time_ms;
-  /** innodb_old_blocks_turnover, 0 in a server without. */
+  /** innodb_old_blocks_turnover, 0 in a server without it. */
   uint32_t old_blocks_turnover;
-  /** Page gets that the read of a leaf page brings about besides its own: 1 if
+  /** Page gets that the read of a leaf page causes besides its own: 1 if
   the bitmap page of the change buffer is looked at, 0 if the change buffer is
   known to be empty. */
   uint32_t gets_of_a_read;
@@ -224,8 +224,8 @@ struct innodb_lru_index_t {
   /** Tablespace and index; ~0 where there is none. */
   uint64_t space_id;
   uint64_t index_id;
-  /** Names, nullptr where there is none or it is not known. In parentheses:
-  what is no index. */
+  /** Names, nullptr where there is none or it is not known. A name in
+  parentheses is that of pages which belong to no index. */
   const char *schema_name;
   const char *table_name;
   const char *partition_name;
@@ -253,10 +253,10 @@ struct innodb_lru_index_t {
   uint64_t read_again;
 };
 
-/** The interface. Every function may be called by any thread, which may not
-hold an InnoDB latch. Those without another word take one mutex that nothing
-else in the server takes, and no InnoDB latch: they neither wait for a buffer
-pool operation, be it a resize, nor hold one up. */
+/** The interface. Every function may be called by any thread that holds no
+InnoDB latch. Unless stated otherwise, a function takes at most one mutex that
+nothing else in the server takes, and no InnoDB latch: it holds up no buffer
+pool operation. Those about indexes may wait for a resize of the pool. */
 struct innodb_lru_stats_interface_t {
   /** INNODB_LRU_STATS_VERSION of the server. */
   uint32_t version;
@@ -277,18 +277,19 @@ struct innodb_lru_stats_interface_t {
   uint32_t (*read)(innodb_lru_stats_base_t base, innodb_lru_stats_t *rows,
                    uint32_t n_rows, int64_t *since_usec);
 
-  /** Makes now the base INNODB_LRU_STATS_SINCE_RESET of all instances. Touches
-  no other statistics of InnoDB, and not INNODB_LRU_STATS_SINCE_START. */
+  /** Makes this moment the base INNODB_LRU_STATS_SINCE_RESET of all instances.
+  Touches no other statistics of InnoDB, and not INNODB_LRU_STATS_SINCE_START.
+  */
   void (*reset)();
 
   /** Reads the state of the whole pool. Takes no mutex. All zero when there is
   no buffer pool. */
   void (*pool)(innodb_lru_pool_t *pool);
 
-  /** Sets which pages are traced; 0, to begin with, is none. When it is raised,
-  the pages in the pool are looked through: for each instance its chunks_mutex
-  is held, which resizing takes, and for a moment the mutex of each page that
-  comes to be traced.
+  /** Sets which pages are traced; 0, the initial value, is none. When the
+  threshold is raised, the function looks through the pages in the pool. It
+  holds the chunks_mutex of each instance in turn, which resizing takes, and for
+  a moment the mutex of each page that comes to be traced.
   @param[in]  threshold  0 to 2^32
   @return false if there is no memory for the events */
   bool (*set_trace)(uint64_t threshold);
@@ -327,7 +328,7 @@ struct innodb_lru_stats_interface_t {
                                    const innodb_lru_index_t &index),
                        void *context, int64_t *since_usec);
 
-  /** Gives the room of indexes that have gone to others, when little is left;
+  /** Reuses the room of indexes that have left the pool, when little is left;
   what they counted goes to "(other)". To be called every few seconds. Looks
   through the pool as read_indexes() does, if it does anything. */
   void (*reclaim_indexes)();

@@ -57,8 +57,8 @@ inline bool buf_lru_trace_takes(uint64_t page) {
  */
 uint64_t buf_lru_trace_now_ms();
 
-/** Records an event; loses and counts it when nobody has taken out the last
-ones. Takes no latch and allocates nothing, so callers may hold any.
+/** Records an event. If the last ones were not taken out in time, the event is
+lost and counted. Takes no latch and allocates nothing, so callers may hold any.
 @param[in]  kind     what happened
 @param[in]  page     to which page, as in innodb_lru_event_t
 @param[in]  pool_id  of which instance

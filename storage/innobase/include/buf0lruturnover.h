@@ -21,8 +21,8 @@ this program; if not, write to the Free Software Foundation, Inc.,
  Which access makes a page young, while innodb_old_blocks_time has its default:
 
  - The page has waited for that time, but no longer than a share of the time in
- which the old part is replaced. Where that is replaced faster than once in
- innodb_old_blocks_time, no page would ever be made young.
+ which the old part is replaced. Without this limit, no page would be made young
+ where the old part is replaced faster than once in innodb_old_blocks_time.
  - A page that came to the young part without an access has to wait, too. The
  boundary of the old part moves over the newest pages whenever the list gets
  longer, that is, after each refill of the free list. Upstream moves such a page
@@ -60,11 +60,11 @@ struct alignas(ut::INNODB_CACHE_LINE_SIZE) Buf_lru_turnover_limit {
 extern Buf_lru_turnover_limit buf_lru_turnover_limit;
 
 /** Tells if a page that may be in the young part has never been at the start of
-the list, and if that matters: not before the turnover is known, nor if somebody
-has asked for upstream's rules.
+the list, and if that matters. It does not before the turnover is known, nor if
+upstream's rules were asked for.
 @param[in]  freed_page_clock  of the page; only the start of the list sets it
 @param[in]  configured        innodb_old_blocks_time
-@return true if an access is to be judged as one to a page of the old part */
+@return true if an access is to be treated as one to a page of the old part */
 inline bool buf_lru_youth_is_unearned(uint32_t freed_page_clock,
                                       uint configured) {
   return freed_page_clock == 0 && configured == BUF_LRU_OLD_TIME_DEFAULT &&

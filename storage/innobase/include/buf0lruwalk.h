@@ -31,8 +31,8 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 /** Calls a function for each page of the buffer pool that has an uncompressed
 frame. Holds the chunks_mutex of one instance at a time, so no resize takes a
-page's descriptor away. Takes the mutex of a page only where that is asked for:
-then it does not become another page.
+page's descriptor away. Takes the mutex of a page only where glance asks for it:
+while it is held, the page does not become another one.
 @param[in]  glance  called with const buf_page_t & and no latch held: the page
 may become another one, or none, at any time; returns true if visit is to be
 called, too

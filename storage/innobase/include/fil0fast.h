@@ -18,10 +18,10 @@ this program; if not, write to the Free Software Foundation, Inc.,
 *****************************************************************************/
 
 /** @file include/fil0fast.h
- Page I/O without the mutex of the tablespace's shard: what fil0fil.cc calls.
- What it is made of is in fil0gate.h (who may use a file, and what of it is to
- be synced), fil0lookup.h (finding tablespaces) and fil0written.h (finding files
- to sync). */
+ Page I/O without the mutex of the tablespace's shard: the functions that
+ fil0fil.cc calls. Their parts are in fil0gate.h (which I/O may use a file, and
+ whether it is to be synced), fil0lookup.h (finding tablespaces) and
+ fil0written.h (finding files to sync). */
 
 #ifndef fil0fast_h
 #define fil0fast_h
@@ -39,7 +39,8 @@ struct fil_space_t;
 
 /** Reads a member that another thread may publish by fil_fast_publish().
 @param[in]  value  the member
-@return its value; what was written before it was published is seen, too */
+@return its value; the caller also sees what was written before it was published
+*/
 template <typename T>
 [[nodiscard]] T fil_fast_load(const T &value) noexcept {
   return std::atomic_ref<T>(const_cast<T &>(value))
@@ -69,15 +70,15 @@ extern bool srv_page_io_fast_path;
 /** Link of a tablespace in the table that is searched without a mutex. */
 using Fil_space_link = std::atomic<fil_space_t *>;
 
-/* In all of the following functions: if innodb_page_io_fast_path is OFF they
-do nothing, and return the value that sends the caller upstream's way. */
+/* If innodb_page_io_fast_path is OFF, the following functions do nothing, and
+return the value that makes the caller follow upstream's code path. */
 
 /** Lets lookups find a tablespace. Needs the shard mutex.
 @param[in,out]  space  tablespace, with its id set */
 void fil_fast_space_added(fil_space_t *space);
 
-/** From here on no new lookup finds a tablespace. Those that are under way may
-still have it. Needs the shard mutex. May be called again.
+/** Hides a tablespace from new lookups. Lookups in progress may still have it.
+Needs the shard mutex. May be called again.
 @param[in,out]  space  tablespace */
 void fil_fast_space_removed(fil_space_t *space);
 
@@ -87,8 +88,8 @@ for anything, so this may be called with any mutex held.
 @param[in,out]  space  tablespace */
 void fil_fast_space_freed(fil_space_t *space);
 
-/** Looks up a tablespace. What keeps it from being freed after this returns is
-the caller's matter, as for fil_space_get().
+/** Looks up a tablespace. As with fil_space_get(), the caller must make sure
+that it is not freed after this returns.
 @param[in]   space_id  tablespace ID
 @param[out]  space     the tablespace, nullptr if there is none
 @return false if the caller has to look it up with the mutex */
@@ -117,10 +118,10 @@ its size is not known yet */
 @param[in]      bpage    descriptor of the page, which is I/O-fixed by the
                          caller and so holds a reference to its tablespace;
                          nullptr if there is none
-@param[in,out]  page_no  number of the page in the tablespace; in the file, if
-                         a file is returned
-@return the file; nullptr if the caller has to go the way with the mutex, where
-it gets the error which there is, if any */
+@param[in,out]  page_no  in: number of the page in the tablespace; out, if a
+                         file is returned: number of the page in that file
+@return the file; nullptr if the caller has to do it with the mutex, and gets
+the error there if there is one */
 [[nodiscard]] fil_node_t *fil_fast_begin_io(const IORequest &req,
                                             const page_id_t &page_id,
                                             const buf_page_t *bpage,
@@ -167,16 +168,16 @@ without a latch, sees no type without its key. Needs the shard mutex.
 void fil_fast_set_encryption(fil_space_t *space,
                              const Encryption_metadata &metadata);
 
-/** Takes key and type away. Needs the shard mutex, and no page of the
-tablespace to be encrypted on disk, nor to be written encrypted: its
-encryption_op_in_progress is DECRYPTION.
+/** Removes key and type. Needs the shard mutex. No page of the tablespace may
+be encrypted on disk, or be written encrypted: its encryption_op_in_progress is
+DECRYPTION.
 @param[in,out]  space  tablespace */
 void fil_fast_reset_encryption(fil_space_t *space);
 
-/** Has an I/O use the key of its tablespace. The type is not looked at again,
-as it may have gone meanwhile; then the I/O is a read of a page which is not
-encrypted.
-@param[in]   space       tablespace, which had a key when it was asked before
+/** Makes an I/O use the key of its tablespace. The type is not checked again:
+it may have been removed meanwhile, in which case the I/O is a read of a page
+that is not encrypted.
+@param[in]   space       tablespace, which had a key when the caller checked
 @param[out]  encryption  of the I/O */
 void fil_fast_use_encryption(const fil_space_t *space, Encryption &encryption);
 
@@ -199,10 +200,10 @@ void fil_fast_flush_pinned(fil_node_t *file);
 @return 0 */
 int fil_fast_show_status(THD *, SHOW_VAR *var, char *);
 
-/** Gives files at the end of the LRU list of open files that were used since
-this was last done another round. With the mutex, I/O moves a file to the head
-of the list; without, it only marks it, and this makes up for it. Needs the
-shard mutex.
+/** Gives files at the end of the LRU list of open files another round if they
+were used since the last call. I/O with the mutex moves a file to the head of
+the list; I/O without the mutex only marks it, and this function moves it. Needs
+the shard mutex.
 @param[in,out]  list  the list, most recently opened or moved first */
 template <typename List>
 void fil_fast_age_LRU(List &list) {

@@ -18,9 +18,9 @@ this program; if not, write to the Free Software Foundation, Inc.,
 *****************************************************************************/
 
 /** @file include/fil0gate.h
- Gates that let I/O and operations in without a mutex, or keep them out:
- Fil_io_gate stands in every file, Fil_op_gate in every tablespace. Why each
- step is safe is written at it.
+ Gates that let I/O and operations in without a mutex, or keep them out. Every
+ file has a Fil_io_gate, every tablespace a Fil_op_gate. Comments at each step
+ say why it is safe.
 
  This file knows nothing of InnoDB, so that it can be tested alone. */
 
@@ -32,20 +32,20 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <cstdint>
 #include <cstdlib>
 
-/** Which I/O uses one file, and what of it is to be synced. It replaces
+/** Which I/O uses one file, and whether the file is to be synced. It replaces
 upstream's fil_node_t::n_pending_ios, and counts like it. One word holds four
-things, as each of them has to change in one step with the number of pins, or to
-be read in one with it:
+things, because each of them has to be changed or read in one step with the
+number of pins:
 
 - The gate: how many I/Os are in flight ("pins"), and whether more may come
   without the shard mutex.
 - Sync tickets: whether a write has finished since the last fsync began, whether
-  an fsync is running, and its number. A thread that wants what is written to
-  be durable asks for the number of the fsync that makes it so (the ticket), and
-  waits for that one or does it.
+  an fsync is running, and its number. A thread that needs finished writes to be
+  durable asks for the number of the fsync that makes them so (the ticket), and
+  waits for that fsync or runs it.
 - The listing: whether the file is in the list of written files (fil0written.h).
 - The second chance: whether the file was used since the LRU list of open files
-  was last looked at. Then it is not closed yet.
+  was last looked at. If so, the file is not closed yet.
 
 Rules:
 - open(), try_shut(), stop() and operator++ are called under the mutex of the
@@ -65,9 +65,9 @@ class Fil_io_gate {
  public:
   Fil_io_gate() = default;
 
-  /** For std::vector, which moves its files when another one is added: at a
-  time when only the caller knows the file. A thread that has pinned it, and
-  the list of written files, would be left with the old address. */
+  /** For std::vector, which moves its files when another one is added. At that
+  time only the caller may know the file: a thread that has pinned it, or the
+  list of written files, would be left with the old address. */
   Fil_io_gate(const Fil_io_gate &other) : m_word(other.load()) {
     if (pins(other.load()) != 0 || other.is_listed()) std::abort();
   }
@@ -166,7 +166,7 @@ class Fil_io_gate {
   /** Number of an fsync of one file, modulo 2^24. */
   using Ticket = uint32_t;
 
-  /** Says which fsync makes durable all writes of the file that are finished.
+  /** Tells which fsync makes all finished writes of the file durable.
   @param[out]  number  number of that fsync, if there is one to wait for
   @param[in]   force   true to have a new one even if there is nothing to sync
   @return false if all of them are durable already */
@@ -187,8 +187,8 @@ class Fil_io_gate {
     FLUSH
   };
 
-  /** What to do next to get what a ticket asks for. Needs a pin, or the shard
-  mutex and an open file. At most one thread at a time is told to FLUSH.
+  /** Tells what to do next to satisfy a ticket. Needs a pin, or the shard mutex
+  and an open file. At most one thread at a time is told to FLUSH.
   @param[in]  number  from ticket()
   @return what to do */
   [[nodiscard]] Step flush_step(Ticket number) noexcept {
@@ -198,9 +198,9 @@ class Fil_io_gate {
           static_cast<int32_t>((generation(word) - number) << 8) / 256;
       if (ahead > 0 || (ahead == 0 && !(word & FLUSHING))) return Step::DONE;
       if (word & FLUSHING) return Step::WAIT;
-      /* DIRTY goes away before the fsync begins. So a write that finishes
-      while it runs, and that it may have missed, sets DIRTY again; one that
-      found DIRTY set was finished before. */
+      /* DIRTY is cleared before the fsync begins. So a write that finishes
+      during the fsync, and that the fsync may have missed, sets DIRTY again; a
+      write that found DIRTY set had finished before. */
       if (m_word.compare_exchange_weak(
               word, ((word & ~DIRTY) | FLUSHING) + GENERATION_ONE,
               std::memory_order_acq_rel, std::memory_order_acquire)) {
@@ -251,8 +251,8 @@ class Fil_io_gate {
   /** Notes that the file is in use, for fil_fast_age_LRU(). */
   void set_used() noexcept { m_word.fetch_or(USED, std::memory_order_relaxed); }
 
-  /** @return true if the file was pinned since the last call. Needs the shard
-  mutex. */
+  /** @return true if the file was pinned, or noted as used, since the last
+  call. Needs the shard mutex. */
   bool test_and_clear_used() noexcept {
     return (m_word.load(std::memory_order_relaxed) & USED) &&
            (m_word.fetch_and(~USED, std::memory_order_relaxed) & USED);
@@ -278,8 +278,8 @@ class Fil_io_gate {
   static constexpr uint64_t FLUSHING = 1ULL << 34;
   /** The listing: the file is in the list of written files. */
   static constexpr uint64_t LISTED = 1ULL << 35;
-  /** The second chance: pinned since the LRU list of open files was last looked
-  at. */
+  /** The second chance: pinned, or noted as used, since the LRU list of open
+  files was last looked at. */
   static constexpr uint64_t USED = 1ULL << 36;
   /** Sync tickets. Bits 40..63: how many fsyncs have begun. */
   static constexpr uint64_t GENERATION_ONE = 1ULL << 40;
@@ -304,9 +304,9 @@ class Fil_io_gate {
 without the shard mutex. It takes the place of upstream's
 fil_space_t::n_pending_ops and reads like it.
 
-The same rules as for Fil_io_gate, but here open is the normal state:
-stop() and restart() need the shard mutex, operator++ needs it, try_acquire()
-and operator-- do not. */
+The rules are those of Fil_io_gate, but here open is the normal state. stop(),
+restart() and operator++ need the shard mutex; try_acquire() and operator-- do
+not. */
 class Fil_op_gate {
  public:
   Fil_op_gate() = default;
@@ -347,11 +347,10 @@ class Fil_op_gate {
     return false;
   }
 
-  /** From now on one has to come with the shard mutex, which the caller
-  holds. */
+  /** From now on, acquiring needs the shard mutex, which the caller holds. */
   void stop() noexcept { m_word.fetch_or(STOPPED, std::memory_order_acq_rel); }
 
-  /** Takes stop() back. */
+  /** Undoes stop(). */
   void restart() noexcept {
     m_word.fetch_and(~STOPPED, std::memory_order_release);
   }

@@ -18,8 +18,8 @@ this program; if not, write to the Free Software Foundation, Inc.,
 *****************************************************************************/
 
 /** @file include/fil0lookup.h
- A table that is searched without a mutex (Fil_id_table), and what keeps that
- which was found in it from being freed meanwhile (Fil_lookups).
+ A table that is searched without a mutex (Fil_id_table), and the counts of
+ lookups that keep a found element from being freed meanwhile (Fil_lookups).
 
  This file knows nothing of InnoDB, so that it can be tested alone. */
 
@@ -33,36 +33,35 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <mutex>
 #include <thread>
 
-/** Lookups under way in tables that are searched without a mutex. What is taken
-out of such a table is freed only after wait_for_all().
+/** Counts lookups in progress in tables that are searched without a mutex. An
+element taken out of such a table is freed only after wait_for_all().
 
 The counters in here and the pointers of the tables are accessed by
 memory_order_seq_cst throughout, so there is one order of all these accesses.
-Take a lookup that has found an element. It counted itself before it read the
-pointer, which was before the element was taken out, which was before
-wait_for_all(); there both counters of each slot are seen at 0, so the lookup
-has ended.
+A lookup that has found an element counted itself before it read the pointer.
+That was before the element was taken out, which was before wait_for_all().
+wait_for_all() sees both counters of each slot at 0, so the lookup has ended.
 
 A slot has two counters for the sake of the waiting thread only: lookups that
-begin after it has turned m_phase do not keep it waiting. */
+begin after it has switched m_phase do not keep it waiting. */
 class Fil_lookups {
  public:
   /** Number of slots. Threads are spread over them, so that they seldom write
   to the same cache line. */
   static constexpr size_t N_SLOTS = 64;
 
-  /** A lookup begins. It must not wait for anything, nor take a mutex under
-  which somebody calls wait_for_all().
+  /** Begins a lookup. It must not wait for anything, nor take a mutex that is
+  held by a caller of wait_for_all().
   @param[in]  slot  number below N_SLOTS
-  @return what end() wants to have */
+  @return phase, to be passed to end() */
   [[nodiscard]] uint32_t begin(size_t slot) noexcept {
     const auto phase = m_phase.load() & 1;
     m_slots[slot].n[phase].fetch_add(1);
     return phase;
   }
 
-  /** A lookup ends.
-  @param[in]  slot   the same number
+  /** Ends a lookup.
+  @param[in]  slot   number that was passed to begin()
   @param[in]  phase  what begin() has returned */
   void end(size_t slot, uint32_t phase) noexcept {
     m_slots[slot].n[phase].fetch_sub(1);
@@ -91,17 +90,17 @@ class Fil_lookups {
   };
   Slot m_slots[N_SLOTS];
 
-  /** Which counters lookups use that begin now: its last bit. */
+  /** Its last bit says which counters new lookups use. */
   alignas(64) std::atomic<uint32_t> m_phase{0};
 
-  /** One wait at a time, so that no other turns the phase back meanwhile. */
+  /** One wait at a time, so that no other switches the phase back meanwhile. */
   std::mutex m_mutex;
 };
 
-/** Elements by their number, chained through a member of theirs. Numbers are
-given out one after the other, so the remainder spreads them evenly. How many
-cells there are is fixed, because growing would have to move what others are
-searching.
+/** Finds elements by their number; they are chained through one of their
+members. Numbers are assigned consecutively, so the remainder spreads them
+evenly. The number of cells is fixed, because growing would have to move what
+others are searching.
 @tparam Element   what is searched for
 @tparam ID        its member with the number, which does not change while it is
                   in the table
@@ -110,7 +109,7 @@ searching.
 template <typename Element, auto ID, auto NEXT, size_t N_CELLS>
 class Fil_id_table {
  public:
-  /** From here on lookups find the element.
+  /** Adds an element. Lookups find it from here on.
   @param[in,out]  element  element */
   void add(Element *element) {
     std::lock_guard guard(m_mutex);
@@ -119,7 +118,7 @@ class Fil_id_table {
     first.store(element);
   }
 
-  /** From here on no new lookup finds the element. Those under way may have it.
+  /** Removes an element. Only lookups in progress may still have it.
   @param[in,out]  element  element; nothing is done if it is not in the table */
   void remove(Element *element) {
     std::lock_guard guard(m_mutex);
@@ -154,7 +153,7 @@ class Fil_id_table {
 
   std::array<std::atomic<Element *>, N_CELLS> m_cells{};
 
-  /** Protects the table from others who change it. */
+  /** Serializes changes of the table. */
   std::mutex m_mutex;
 };
 

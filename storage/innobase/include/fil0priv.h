@@ -61,8 +61,8 @@ inline size_t fil_fast_thread_slot() {
   return t_slot;
 }
 
-/** A time during which no tablespace that was found in fil_fast_spaces, and no
-file that was found in fil_fast_written, is freed. */
+/** While an object of this class lives, no tablespace that was found in
+fil_fast_spaces, and no file that was found in fil_fast_written, is freed. */
 class Fil_fast_lookup {
  public:
   Fil_fast_lookup()
@@ -91,8 +91,8 @@ see fil_disable_space_flushing() */
 [[nodiscard]] bool fil_fast_needs_fsync(const fil_space_t *space);
 
 /** Reads a member that others may write under the shard mutex. An old value
-sends the caller the way with the mutex, or is the one that counted when the I/O
-was asked for. */
+makes the caller take the mutex, or is the one that was valid when the I/O was
+requested. */
 template <typename T>
 [[nodiscard]] T fil_fast_read_racy(T &value) {
   return std::atomic_ref<T>(value).load(std::memory_order_relaxed);

@@ -18,7 +18,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 *****************************************************************************/
 
 /** @file include/fil0written.h
- The list of files that were written, from which syncs are done.
+ The list of written files, which tells a sync what to sync.
 
  This file knows nothing of InnoDB, so that it can be tested alone. */
 
@@ -39,12 +39,13 @@ this program; if not, write to the Free Software Foundation, Inc.,
 /** Files that were written since they were opened, so that a sync finds what to
 sync without a mutex and without looking at all files. A file enters the list
 once, when its first write after the opening finishes, and leaves it when it is
-closed or was idle for long. The lowest free slot is taken first, and free slots
-at the end are given up, so that a look is as long as there are files in use.
+closed or has been idle for long. The lowest free slot is taken first, and free
+slots at the end are given up, so that a look takes as many steps as there are
+files in use.
 @tparam File            what is in the list
 @tparam GATE            its member Fil_io_gate
-@tparam MAX_IDLE_LOOKS  so many looks that found nothing to sync take a file
-                        out of the list */
+@tparam MAX_IDLE_LOOKS  the next look after this many that found nothing to sync
+                        takes a file out of the list */
 template <typename File, Fil_io_gate File::*GATE, uint32_t MAX_IDLE_LOOKS = 100>
 class Fil_written_list {
  public:
@@ -87,10 +88,10 @@ class Fil_written_list {
   to be listed is in one of them. */
   [[nodiscard]] size_t size() const { return m_end.load(); }
 
-  /** Looks for files to sync. During a lookup of Fil_lookups, so that no file
-  is freed meanwhile.
+  /** Looks for files to sync. To be called during a lookup of Fil_lookups, so
+  that no file is freed meanwhile.
   @param[in]  begin  first slot
-  @param[in]  end    slot after the last one; not above size() at some time
+  @param[in]  end    slot after the last one; at most what size() has returned
   @param[in]  found  is called with each file that has something to sync */
   template <typename Found>
   void look(size_t begin, size_t end, Found &&found) {
@@ -119,8 +120,8 @@ class Fil_written_list {
   struct Slot {
     /** The file; nullptr if the slot is free. */
     std::atomic<File *> file{nullptr};
-    /** How many looks found nothing to sync here, in a row; here and not in the
-    gate, whose cache line each I/O wants. A lost count is harmless. */
+    /** How many looks in a row found nothing to sync here. Kept here and not in
+    the gate, whose cache line each I/O needs. A lost count is harmless. */
     std::atomic<uint32_t> idle_looks{0};
   };
 
@@ -132,8 +133,8 @@ class Fil_written_list {
     return (*m_chunks[slot / CHUNK].load())[slot % CHUNK];
   }
 
-  /** Takes a file out. The caller has m_mutex, and has found and reset that the
-  file is listed.
+  /** Takes a file out. The caller holds m_mutex, and has found and reset the
+  gate's note that the file is listed.
   @param[in,out]  file  file */
   void take_out(File *file) {
     const auto slot = (file->*GATE).m_list_slot;
@@ -157,7 +158,7 @@ class Fil_written_list {
   /** Free slots below m_end. */
   std::set<uint32_t> m_free;
 
-  /** Protects the list from others who change it. */
+  /** Serializes changes of the list. */
   std::mutex m_mutex;
 };
 
