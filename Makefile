@@ -24,7 +24,8 @@ build = cmake --preset $(1) >/dev/null && superbuild/progress.py cmake --build -
 
 .PHONY: help
 help: ## List the targets
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | column -t -s $$'\t'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r target does; do \
+	  printf '  make %-21s %s\n' "$$target" "$$does"; done
 
 .PHONY: run run-counters monitor stop
 run: PRESET = release

@@ -56,7 +56,7 @@ CHANGES
 echo "package: Debian packages, $version"
 (cd "$work/sluice" && OBJECTS=$objects SLUICE=$here DEB_BUILD_OPTIONS="nocheck parallel=$(nproc)" \
   dpkg-buildpackage --build=binary --no-sign) >"$to/package.log" 2>&1 ||
-  fail "debhelper failed, see $to/package.log"
+  fail "debhelper failed, see $to/package.log, which ends:" "$(tail -n 4 "$to/package.log")"
 find "$to" -maxdepth 1 \( -name 'sluice*' -o -name SHA256SUMS \) -delete
 mv -- "$work"/*.deb "$work"/*.buildinfo "$work"/*.changes "$to"
 
