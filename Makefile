@@ -280,7 +280,7 @@ package-again: ## Package and link once more: the same bytes? (FROM_SOURCE=1: co
 	@$(prepare_package)
 	@PYTHON=$(CURDIR)/$(MATERIALS)/bin/python packaging/again.sh $(if $(FROM_SOURCE),--from-source)
 
-test-commands: ## Every command of README and docs/user, on a fresh minimal Debian 12 (two hours, 30 GB; debootstrap; root)
+test-commands: ## Every command of README and docs/user, on a fresh minimal Debian 12 (more than two hours; debootstrap; root)
 	@superbuild/tests/fresh.sh
 
 SUITES ?= bookworm trixie

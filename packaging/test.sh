@@ -13,6 +13,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
+name=test-packages
 # shellcheck source=superbuild/debian/machine.sh
 . "$here/superbuild/debian/machine.sh"
 
@@ -20,24 +21,7 @@ suite=${1:?usage: test.sh SUITE PACKAGES [STOCK]} packages=$(realpath -- "$2") s
 base=$here/build/debian/$suite
 root=$here/build/debian/$suite.test
 log=$here/build/debian/$suite.log
-fail() {
-  printf 'test-packages: error: %s\n' "$@" >&2
-  exit 1
-}
-debian_needs
-
-mkdir -p -- "$here/build/debian"
-exec 9>"$base.lock"
-flock --nonblock 9 || fail "another run works on $base"
-
-init=
-clean() {
-  debian_end
-  rm -rf --one-file-system -- "$root"
-}
-trap clean EXIT
-trap 'exit 1' INT TERM
-
+debian_claim "$base" "$root"
 debian_root "$suite" "$base" "$root" "$log"
 mkdir -p "$root/packages/sluice" "$root/packages/stock" "$root/packages/newer"
 cp -- "$packages"/sluice-*.deb "$root/packages/sluice"

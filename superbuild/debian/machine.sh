@@ -1,14 +1,26 @@
 # shellcheck shell=bash
-# A minimal Debian with systemd, in namespaces of its own. Sourced; the caller has a function
-# `fail`, calls debian_end before it exits, and removes the root after that. Nothing of the machine's
-# own is touched, and nothing stays mounted, however the caller ends.
+# A minimal Debian with systemd, in namespaces of its own. Sourced by a script that has set `name`,
+# for its messages. Nothing of the machine's own is touched, and nothing stays mounted, however the
+# script ends.
 
-debian_needs() {
+fail() {
+  printf '%s: error: %s\n' "$name" "$@" >&2
+  exit 1
+}
+
+# debian_claim BASE ROOT: one script at a time works with BASE. When it ends, ROOT is removed.
+debian_claim() {
   local tool
   [ "$(id -u)" -eq 0 ] || fail "debootstrap and namespaces need root"
   for tool in debootstrap unshare nsenter; do
     command -v "$tool" >/dev/null || fail "$tool is missing: apt-get install debootstrap util-linux"
   done
+  mkdir -p -- "$(dirname "$1")"
+  exec 9>"$1.lock"
+  flock --nonblock 9 || fail "another run works on $1"
+  init='' claimed=$2
+  trap debian_end EXIT
+  trap 'exit 1' INT TERM
 }
 
 # debian_root SUITE BASE ROOT LOG: ROOT is a copy of BASE/root, which debootstrap makes once, from the
@@ -59,6 +71,7 @@ debian_inside() {
 
 # The end of its first process ends all in the namespace, and with it its mounts.
 debian_end() {
-  [ -z "${init:-}" ] || kill -KILL "$init" 2>/dev/null || true
-  [ -z "${init:-}" ] || while kill -0 "$init" 2>/dev/null; do sleep 0.1; done
+  [ -z "$init" ] || kill -KILL "$init" 2>/dev/null || true
+  [ -z "$init" ] || while kill -0 "$init" 2>/dev/null; do sleep 0.1; done
+  rm -rf --one-file-system -- "$claimed"
 }

@@ -6,33 +6,19 @@
 #
 # As root. The Debian is a copy of build/debian/commands, in namespaces of its own, with systemd as its
 # first process, git and python3 added, nothing in ccache, and this machine's network: with what is set here for
-# apt, pip and npm, and the certificates that this machine trusts. Takes two hours on two cores, and 30 GB.
+# pip, and the certificates that this machine trusts. Takes more than two hours on two cores.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+name=test-commands
 # shellcheck source=superbuild/debian/machine.sh
 . "$here/superbuild/debian/machine.sh"
 base=$here/build/debian/commands root=$here/build/debian/commands.test log=$here/build/debian/commands.log
 
-fail() {
-  printf 'test-commands: error: %s\n' "$@" >&2
-  exit 1
-}
-debian_needs
 [ -z "$(git -C "$here" status --porcelain)" ] || fail "commit first: a clone of the commit is tried"
-mkdir -p -- "$here/build/debian"
-exec 9>"$base.lock"
-flock --nonblock 9 || fail "another run works on $base"
-
-init=
-clean() {
-  debian_end
-  rm -rf --one-file-system -- "$root"
-}
-trap clean EXIT
-trap 'exit 1' INT TERM
+debian_claim "$base" "$root"
 
 debian_root bookworm "$base" "$root" "$log"
-for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/npmrc /root/.npmrc /usr/local/share/ca-certificates; do
+for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /usr/local/share/ca-certificates; do
   [ ! -e "$file" ] || cp -rLT -- "$file" "$root$file"
 done
 chroot "$root" sh -c 'update-ca-certificates && apt-get -q update &&
