@@ -4,7 +4,7 @@
 # script ends.
 
 fail() {
-  printf '%s: error: %s\n' "$name" "$@" >&2
+  printf "${name:?}: error: %s\n" "$@" >&2
   exit 1
 }
 
