@@ -19,6 +19,8 @@
 #include <cassert>
 #include <utility>
 
+#include "my_dbug.h"
+
 namespace binlog::purge {
 
 void Pending_queue::add(const Purged_file &file, ulonglong statement) {
@@ -28,24 +30,31 @@ void Pending_queue::add(const Purged_file &file, ulonglong statement) {
   m_bytes += m_files.back()->size;
 }
 
+bool Pending_queue::is_file_first() const {
+  return !m_files.empty() &&
+         DBUG_EVALUATE_IF("mutate_binlog_purge_retry_first", m_retries.empty(),
+                          true);
+}
+
 const Pending_file *Pending_queue::next(Clock::time_point now,
                                         Clock::time_point *wake_up_at) const {
   *wake_up_at = Clock::time_point::max();
-  if (!m_retries.empty() && m_retries.begin()->first <= now)
-    return m_retries.begin()->second.get();
-  if (!m_files.empty()) return m_files.front().get();
-  if (!m_retries.empty()) *wake_up_at = m_retries.begin()->first;
+  if (is_file_first()) return m_files.front().get();
+  if (m_retries.empty()) return nullptr;
+  const auto &[at, file] = *m_retries.begin();
+  if (at <= now) return file.get();
+  *wake_up_at = at;
   return nullptr;
 }
 
 Pending_file *Pending_queue::take(Clock::time_point now) {
   assert(m_taken == nullptr);
-  if (!m_retries.empty() && m_retries.begin()->first <= now) {
-    m_taken = std::move(m_retries.begin()->second);
-    m_retries.erase(m_retries.begin());
-  } else if (!m_files.empty()) {
+  if (is_file_first()) {
     m_taken = std::move(m_files.front());
     m_files.pop_front();
+  } else if (!m_retries.empty() && m_retries.begin()->first <= now) {
+    m_taken = std::move(m_retries.begin()->second);
+    m_retries.erase(m_retries.begin());
   }
   return m_taken.get();
 }

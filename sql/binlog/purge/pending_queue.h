@@ -133,6 +133,10 @@ class Pending_queue {
  private:
   using File = std::unique_ptr<Pending_file>;
 
+  /** Whether m_files is next. Retries come after it even if they are due: on a
+  file system that hangs, each may take longer than the next one's delay. */
+  bool is_file_first() const;
+
   std::list<File> m_files;
   std::multimap<Clock::time_point, File> m_retries;
   File m_taken;

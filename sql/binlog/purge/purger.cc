@@ -386,6 +386,10 @@ bool wait_if_asked(THD *thd) {
   DEBUG_SYNC(thd, "binlog_purge_before_wait");
   // The thread needs it, and queues behind a session that wants it exclusively.
   release_backup_lock(thd);
+  /* Of the routine: a session that drops it waits for this one, with a backup
+  lock that keeps the thread waiting once LOCK INSTANCE FOR BACKUP queues. */
+  if (DBUG_EVALUATE_IF("mutate_binlog_purge_wait_routine", false, true))
+    thd->mdl_context.release_transactional_locks();
   return purger.wait_until_removed(thd, false);
 }
 

@@ -231,9 +231,16 @@ void Purger::note_result(File_remover::Result result) {
       file->last_errno = remover.failed_errno();
       const auto delay = std::min<Clock::duration>(
           first_retry_delay * (1 << std::min(file->failures, 10U)),
-          max_retry_delay);
+          DBUG_EVALUATE_IF("binlog_purge_retry_at_once", max_retry_delay * 0,
+                           max_retry_delay));
       ++file->failures;
-      m_queue.retry_later(Clock::now() + delay);
+      // A shutdown retries nothing, or it might never end.
+      m_queue.retry_later(
+          m_is_finishing &&
+                  DBUG_EVALUATE_IF("mutate_binlog_purge_finish_retry", false,
+                                   true)
+              ? Clock::time_point::max()
+              : Clock::now() + delay);
       break;
     }
     case File_remover::Result::done:
