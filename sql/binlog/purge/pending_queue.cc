@@ -31,9 +31,8 @@ void Pending_queue::add(const Purged_file &file, ulonglong statement) {
 }
 
 bool Pending_queue::is_file_first() const {
-  return !m_files.empty() &&
-         DBUG_EVALUATE_IF("mutate_binlog_purge_retry_first", m_retries.empty(),
-                          true);
+  return !m_files.empty() && DBUG_EVALUATE_IF("mutate_binlog_purge_retry_first",
+                                              m_retries.empty(), true);
 }
 
 const Pending_file *Pending_queue::next(Clock::time_point now,

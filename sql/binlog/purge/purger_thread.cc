@@ -236,9 +236,8 @@ void Purger::note_result(File_remover::Result result) {
       ++file->failures;
       // A shutdown retries nothing, or it might never end.
       m_queue.retry_later(
-          m_is_finishing &&
-                  DBUG_EVALUATE_IF("mutate_binlog_purge_finish_retry", false,
-                                   true)
+          m_is_finishing && DBUG_EVALUATE_IF("mutate_binlog_purge_finish_retry",
+                                             false, true)
               ? Clock::time_point::max()
               : Clock::now() + delay);
       break;
