@@ -40,8 +40,6 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "srv0srv.h"
 #include "srv0start.h"
 
-extern std::atomic<std::uint64_t> fil_n_pending_tablespace_flushes;
-
 bool fil_fast_needs_fsync(const fil_space_t *space) {
 #ifndef _WIN32
   if (space->purpose == FIL_TYPE_TABLESPACE &&
@@ -55,10 +53,7 @@ bool fil_fast_needs_fsync(const fil_space_t *space) {
 bool fil_fast_flush(space_id_t space_id) {
   if (!srv_page_io_fast_path) return false;
 
-  /* Only system tablespaces have more than one file. */
-  std::array<fil_node_t *, 8> files;
-  size_t n = 0;
-  bool all = true;
+  fil_node_t *file;
 
   {
     Fil_fast_lookup lookup;
@@ -66,26 +61,19 @@ bool fil_fast_flush(space_id_t space_id) {
     if (space == nullptr || space->purpose == FIL_TYPE_TEMPORARY) return true;
     /* An IMPORT keeps the ID, and may be adding its file. */
     if (space->purpose != FIL_TYPE_TABLESPACE) return false;
-    if (space->files.size() > files.size()) {
+    /* Only system tablespaces have more than one file. */
+    if (space->files.size() != 1) {
       return DBUG_EVALUATE_IF("mutate_fil_many_files_not_synced", true, false);
     }
-
-    for (auto &file : space->files) {
-      if (!file.io_gate().try_pin()) {
-        all = false;
-        break;
-      }
-      files[n++] = &file;
-    }
+    file = &space->files.front();
+    if (!file->io_gate().try_pin()) return false;
   }
 
-  /* The pins keep the files open, and so the tablespace from being freed. */
-  for (size_t i = 0; i < n; ++i) {
-    if (all) fil_fast_flush_pinned(files[i]);
-    --files[i]->n_pending_ios;
-  }
+  /* The pin keeps the file open, and so the tablespace from being freed. */
+  fil_fast_flush_pinned(file);
+  --file->n_pending_ios;
 
-  return all;
+  return true;
 }
 
 void fil_fast_flush_pinned(fil_node_t *file) {

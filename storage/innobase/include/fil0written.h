@@ -40,8 +40,8 @@ this program; if not, write to the Free Software Foundation, Inc.,
 sync without a mutex and without looking at all files. A file enters the list
 once, when its first write after the opening finishes, and leaves it when it is
 closed or has been idle for long. The lowest free slot is taken first, and free
-slots at the end are given up, so that a look takes as many steps as there are
-files in use.
+slots at the end are given up: a look takes a step for each slot up to the last
+one in use.
 @tparam File            what is in the list
 @tparam GATE            its member Fil_io_gate
 @tparam MAX_IDLE_LOOKS  the next look after this many that found nothing to sync
