@@ -40,9 +40,19 @@ run() {
   local watcher=$!
   superbuild/mtr.sh "$preset" --parallel="${MTR_PARALLEL:-$(($(nproc) * 2))}" --suite-timeout=120 \
     --vardir="$work/var" --xml-report="$results/$name.xml" \
-    "${sanitize[@]}" "${options[@]}" "$@" || failed_runs=1
+    "${sanitize[@]}" "${options[@]}" "$@" || {
+    failed_runs=1
+    keep_logs "$name"
+  }
   kill "$watcher" 2>/dev/null || true # it is gone if there is no gdb
   [ "$preset" != asan ] || no_reports || failed_runs=1
+}
+
+# keep_logs NAME: the next run empties the folder in which mysql-test-run says they are.
+keep_logs() {
+  [ -d "$work/var/log" ] || return 0
+  cp -r -- "$work/var/log" "$results/$1.logs"
+  echo "test: the logs of the tests that failed are kept in $results/$1.logs"
 }
 
 # Shows what the sanitizers have said in any log of the run. mysql-test-run itself does not know the
