@@ -108,6 +108,7 @@ struct Model {
   bool writer_busy{};
   uint64_t n_written{};
   uint64_t n_out{};
+  size_t most_in_flight{};
 
   /** What is printed. */
   uint64_t n_taken{}, n_waits{}, max_wait{}, n_walks{}, n_looked{}, n_evicted{},
@@ -274,6 +275,7 @@ void run() {
       if (of("write") >= 0) {
         m.syncs.emplace(last + static_cast<uint64_t>(of("sync")), 0);
       }
+      m.most_in_flight = std::max(m.most_in_flight, m.in_flight);
       m.batch.clear();
       m.writer_busy = false;
       ++m.n_out;
@@ -404,6 +406,7 @@ void run() {
       {"batches", m.n_batches},
       {"batch_pages", m.n_batch_pages},
       {"written", m.n_written},
+      {"most_in_flight", m.most_in_flight},
       {"gave_up", m.n_gave_up},
       {"dismissed", m.n_dismissed},
       {"wakeups", m.n_wakeups},

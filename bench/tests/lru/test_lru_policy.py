@@ -68,6 +68,12 @@ def test_a_slow_disk_is_the_limit_not_the_flusher(run: Run) -> None:
     assert r["looked"] * 50e-9 < 0.1 * 2, "at most a tenth of a processor for walking"
 
 
+def test_writes_do_not_pile_up_without_the_doublewrite_file(run: Run) -> None:
+    """No segment limits them."""
+    r = run(rate=20000, dirty=1, write=100000, segments=10**6, pool=16384)
+    assert 256 < r["most_in_flight"] < 512 + 128
+
+
 @pytest.mark.parametrize("tail", [500, 2000, 2500])
 def test_clean_pages_are_found_when_the_redo_log_hangs(run: Run, tail: int) -> None:
     r = run(tail_dirty=tail, log=-1)

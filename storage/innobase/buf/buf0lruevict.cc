@@ -218,12 +218,15 @@ void Lru_flusher::evict(buf_page_t *bpage, Lru_policy::Walk &walk) {
   ut_ad(mutex_own(&m_pool->LRU_list_mutex));
   const bool has_frame = buf_page_get_state(bpage) == BUF_BLOCK_FILE_PAGE;
   const auto n_free = has_frame ? 0 : UT_LIST_GET_LEN(m_pool->free);
+  /* This is how useless read-ahead shows, in upstream, too. */
+  const bool was_used = buf_page_is_accessed(bpage) != Clock::time_point{};
   bool freed = false;
 
   if (bpage->was_stale()) {
     freed = buf_page_free_stale(m_pool, bpage);
   } else if (bpage->zip.data == nullptr) {
     if (remove(bpage)) {
+      if (!was_used) ++m_pool->stat.n_ra_pages_evicted;
       ++m_freed;
       walk.evicted(1);
     }
@@ -251,6 +254,10 @@ void Lru_flusher::evict(buf_page_t *bpage, Lru_policy::Walk &walk) {
       walk.evicted(1);
     }
     mutex_enter(&m_pool->LRU_list_mutex);
+    if (!was_used &&
+        DBUG_EVALUATE_IF("mutate_lru_flusher_uncounted_ahead", false, true)) {
+      ++m_pool->stat.n_ra_pages_evicted;
+    }
   }
 }
 
@@ -270,10 +277,6 @@ bool Lru_flusher::remove(buf_page_t *bpage) {
     return false;
   }
 
-  /* As upstream does when it evicts; this is how useless read-ahead shows. */
-  if (buf_page_is_accessed(bpage) == Clock::time_point{}) {
-    ++m_pool->stat.n_ra_pages_evicted;
-  }
 #ifdef HAVE_LRU_STATS
   if (!DBUG_EVALUATE_IF("mutate_lru_flusher_uncounted_evictions", true,
                         false)) {

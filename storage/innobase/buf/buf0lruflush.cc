@@ -229,6 +229,16 @@ bool buf_lru_flusher_serves(const buf_pool_t *buf_pool) {
   return flusher != nullptr && flusher->serves();
 }
 
+void buf_lru_flusher_await_writes() {
+  if (srv_lru_flusher &&
+      DBUG_EVALUATE_IF("mutate_lru_flusher_awaits_writes", false, true))
+    return;
+  os_aio_wait_until_no_pending_writes();
+  while (DBUG_EVALUATE_IF("lru_flusher_always_writes", true, false)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 void buf_lru_flusher_taken_low(buf_pool_t *buf_pool) {
   DBUG_EXECUTE_IF("lru_flusher_no_search", buf_pool->try_LRU_scan = false;);
   if (auto *flusher = flusher_of(buf_pool); flusher != nullptr) {

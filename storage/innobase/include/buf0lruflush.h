@@ -157,6 +157,14 @@ latch.
 @param[in]  buf_pool  buffer pool instance */
 void buf_lru_flusher_written(buf_pool_t *buf_pool);
 
+/** To be called where upstream waits until no asynchronous write of the server
+is pending. While the flusher is on, there may be no such moment for as long as
+pages are being written, as it begins a batch before the last one is complete.
+Then this does not wait: nobody relies on it. The pages of a tablespace that is
+flushed are written when they have left the flush list, and a checkpoint flushes
+the files. */
+void buf_lru_flusher_await_writes();
+
 /** Prints the section of SHOW ENGINE INNODB STATUS.
 @param[in,out]  file  where to print */
 void buf_lru_flusher_print(FILE *file);

@@ -34,8 +34,10 @@ this program; if not, write to the Free Software Foundation, Inc.,
  or the disk. The writer writes them, and does wait.
 
  Latching order: Lru_flusher::m_mutex comes before every mutex of the buffer
- pool. Threads that wait for a page may hold latches on pages. So neither thread
- waits for such a latch, nor for anything that a holder of one may wait for. */
+ pool, except in segment_free() after the flusher was switched off. Under it
+ only that of the free list is taken. Threads that wait for a page may hold
+ latches on pages. So neither thread waits for such a latch, nor for anything
+ that a holder of one may wait for. */
 
 #ifndef buf0lruflusher_h
 #define buf0lruflusher_h

@@ -47,6 +47,10 @@ class Lru_policy {
   worthwhile. */
   static constexpr size_t MIN_BATCH_PAGES = 16;
 
+  /** With so many pages in flight, none is put aside for the next batch. The
+  doublewrite file has segments for fewer, but not each page goes there. */
+  static constexpr size_t MAX_IN_FLIGHT = 4 * BATCH_PAGES;
+
   /** With fewer pages in the list nothing is evicted ahead of demand, as in
   buf0flu.cc (BUF_LRU_MIN_LEN). */
   static constexpr size_t MIN_LIST = 256;
@@ -248,8 +252,9 @@ class Lru_policy {
     const bool old_part =
         state.old > 0 && m_now - m_dry_since < OLD_PART_SECONDS;
     const auto most = old_part ? state.old : SIZE_MAX;
-    return {evict, state.writer_busy ? 0 : m_batch,
-            std::max(near, std::min(far, most)), is_under_way(state)};
+    const bool writes = !state.writer_busy && state.in_flight < MAX_IN_FLIGHT;
+    return {evict, writes ? m_batch : 0, std::max(near, std::min(far, most)),
+            is_under_way(state)};
   }
 
   /** @return true if the dirty pages of a walk are worth a batch now
