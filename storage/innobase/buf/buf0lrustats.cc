@@ -435,7 +435,7 @@ void buf_lru_hook_added(buf_page_t *bpage, bool old) {
 }
 
 void buf_lru_hook_reused(const buf_page_t *bpage) {
-  ut_ad(mutex_own(&buf_pool_from_bpage(bpage)->LRU_list_mutex));
+  ut_ad(bpage->buf_fix_count > 0);
   if (LEFT_OUT("mutate_lru_reused")) return;
 
   bpage->lru_history.set_index(Buf_lru_history::NEW);

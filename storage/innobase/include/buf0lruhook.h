@@ -133,8 +133,9 @@ static_assert(sizeof(Buf_lru_history) == 4, "must fit into padding");
 void buf_lru_hook_added(buf_page_t *bpage, bool old);
 
 /** Notes a page that is created although it is in the pool already: it may now
-belong to another index.
-@param[in]  bpage  page; the caller holds the LRU list mutex */
+belong to another index. Not before the caller has latched it: getting the page
+is an access, which would determine the index from what the frame still has.
+@param[in]  bpage  page; the caller holds its latch, and no mutex */
 void buf_lru_hook_reused(const buf_page_t *bpage);
 
 /** Notes an access to a page whose Buf_lru_history::sampled() is true.
