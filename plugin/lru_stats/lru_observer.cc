@@ -333,6 +333,7 @@ void observe() {
       if (wake_up.wait_for(lock, pause, [] { return stop_thread; })) return;
     }
     if (DBUG_EVALUATE_IF("lru_observer_rests", true, false)) continue;
+    DBUG_EXECUTE_IF("lru_observer_no_memory", throw std::bad_alloc(););
 
     uint64_t dropped = 0;
     size_t n_events;
@@ -392,8 +393,8 @@ void observe() {
       cpu_then = cpu_usec();
       events_of_second = 0;
       less = false;
-      reclaim = seconds % 10 == 0 && rereads_on;
-      DBUG_EXECUTE_IF("lru_index_reclaim", reclaim = rereads_on;);
+      reclaim = seconds % 10 == 0;
+      DBUG_EXECUTE_IF("lru_index_reclaim", reclaim = true;);
     }
     if (announce) (void)announce_threshold();
     if (reclaim) server()->reclaim_indexes();
@@ -413,6 +414,14 @@ static void *run_observer(void *) {
       /* Everything is freed, and nothing is sampled any more. Switching a part
       off and on starts it again. */
       std::unique_lock<std::mutex> lock(data_mutex);
+      if (threshold != 0) {
+        log_error(
+            "The observer of the LRU list ran out of memory and has stopped. "
+            "Lower innodb_lru_whatif_memory, and switch off and on what you "
+            "use of "
+            "innodb_lru_whatif_enabled, innodb_lru_age_histogram_enabled and "
+            "innodb_lru_index_stats_enabled.");
+      }
       server()->set_trace(0);
       threshold = 0;
       whatif.switch_to(false);
