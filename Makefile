@@ -74,7 +74,8 @@ test-mutations: ## Break each feature on purpose: does a test notice? (SUITE=nam
 .PHONY: upstream-tests upstream-tests-table
 upstream-tests: ## Run upstream's own suites (PRESET=debug|stock-debug SUITES= ON=1: all switches on, MINUTES=, AGAIN=1: what failed; goes on where it stopped)
 	@superbuild/upstream_tests.py run --preset $(PRESET) $(if $(ON),--on) $(if $(AGAIN),--again) \
-	  $(if $(filter-out file,$(origin MINUTES)),--minutes $(MINUTES)) $(SUITES)
+	  $(if $(filter-out file,$(origin MINUTES)),--minutes $(MINUTES)) \
+	  $(if $(filter-out file,$(origin SUITES)),$(SUITES))
 
 upstream-tests-table: ## Compare what was run: test, stock, ours, why they differ
 	@superbuild/upstream_tests.py table

@@ -57,7 +57,7 @@ echo "package: Debian packages, $version"
 (cd "$work/sluice" && OBJECTS=$objects SLUICE=$here DEB_BUILD_OPTIONS="nocheck parallel=$(nproc)" \
   dpkg-buildpackage --build=binary --no-sign) >"$to/package.log" 2>&1 ||
   fail "debhelper failed, see $to/package.log, which ends:" "$(tail -n 4 "$to/package.log")"
-find "$to" -maxdepth 1 \( -name 'sluice*' -o -name SHA256SUMS \) -delete
+find "$to" -maxdepth 1 \( -name 'sluice*' -o -name 'SHA256SUMS*' \) -delete
 mv -- "$work"/*.deb "$work"/*.buildinfo "$work"/*.changes "$to"
 
 # With the libraries it needs, all but those of C and C++: for Linux with glibc 2.36 or newer.

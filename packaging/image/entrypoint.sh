@@ -33,7 +33,9 @@ mark=$data/.entrypoint-unfinished
 
 if [ "$(id -u)" -eq 0 ]; then
   mkdir -p -- "$data" "${socket%/*}"
-  find "$data" "${socket%/*}" ! -user mysql -exec chown -- mysql: {} +
+  find "$data" ! -user mysql -exec chown -- mysql: {} +
+  # It may be /tmp.
+  setpriv --reuid=mysql --regid=mysql --init-groups -- test -w "${socket%/*}" || chown -- mysql: "${socket%/*}"
   exec setpriv --reuid=mysql --regid=mysql --init-groups -- "$0" "$@"
 fi
 for folder in "$data" "${socket%/*}"; do
@@ -160,7 +162,7 @@ initialise() {
   "$@" --initialize-insecure --default-time-zone=SYSTEM --autocommit=1
 
   doing='starting the server for the initialisation'
-  "$@" --skip-networking --loose-mysqlx=OFF --read-only=OFF --default-time-zone=SYSTEM --autocommit=1 &
+  "$@" --skip-networking --loose-mysqlx=OFF --read-only=OFF --super-read-only=OFF --default-time-zone=SYSTEM --autocommit=1 &
   server=$!
   until client mysqladmin --silent ping >/dev/null 2>&1; do
     kill -0 "$server"
