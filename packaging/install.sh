@@ -35,7 +35,9 @@ rm -rf -- "$to/pages"
 
 server=$to/sluice-server/usr
 documents=$server/share/doc/sluice-server
-install -D -m 644 "$here/config/production.cnf" "$server/share/sluice/production.cnf"
+# The package's server.cnf loads the plugin already; a second time is an error in the log.
+sed 's/^plugin_load_add = lru_stats.so$/# server.cnf does that: &/' "$here/config/production.cnf" |
+  install -D -m 644 /dev/stdin "$server/share/sluice/production.cnf"
 install -D -m 644 -t "$documents" "$here"/{README,CHANGELOG,SECURITY}.md
 for folder in . user design pictures monitoring; do
   install -D -m 644 -t "$documents/docs/$folder" "$here/docs/$folder"/*.*
