@@ -252,10 +252,8 @@ class Runner:
     def run(self, test, what, *options):
         """Runs the test; its verdict and why, from mtr's report."""
         name = re.sub(r"[^\w.=-]", "", f"{test}-{what}")
-        suite, test_name = test.split(".")
-        opt = ROOT / f"mysql-test/suite/{suite}/t/{test_name}-master.opt"
         # mtr does not initialize a data directory anew if it is to keep it.
-        keeps_data = not (opt.is_file() and "--initialize" in opt.read_text())
+        is_made_anew = any("--initialize" in f.read_text() for f in opt_files(ROOT, test))
         report = self.work / f"{name}.xml"
         report.unlink(missing_ok=True)
         with self.folder() as var, (self.work / f"{name}.log").open("w") as log:
@@ -263,7 +261,7 @@ class Runner:
                 [
                     *(ROOT / "superbuild" / "mtr.sh", self.preset),
                     *("--big-test", "--parallel=1", "--max-test-fail=1"),
-                    *(["--fast"] if keeps_data else []),
+                    *([] if is_made_anew else ["--fast"]),
                     *(f"--vardir={var}", f"--xml-report={report}"),
                     f"--testcase-timeout={TEST_TIMEOUT}",
                     f"--suite-timeout={RUN_TIMEOUT}",

@@ -25,7 +25,7 @@ echo "upstream-newer: $version is there (pinned: $UPSTREAM_VERSION), sha256 $sum
 [ "${1:-}" != --look ] || exit 0
 
 # Somebody may be mending patches in there; the pin is what this script has changed.
-if [ -d "$newer/sluice" ] && git -C "$newer/sluice" status --porcelain | grep -qv ' upstream/pin$'; then
+if [ -d "$newer/sluice" ] && [ -n "$(git -C "$newer/sluice" status --porcelain -- . ':!upstream/pin')" ]; then
   echo "upstream-newer: error: $newer/sluice has changes; commit them elsewhere, or remove the folder" >&2
   exit 1
 fi

@@ -106,6 +106,12 @@ def test_a_newer_release_is_tried_on_a_copy(checkout):
     assert "UPSTREAM_VERSION=9.7.4\n" in pin and "UPSTREAM_SHA256=2222\n" in pin
     assert "mysql-9.7.4.tar.gz\n" in pin and "9.7.2" not in pin
     assert "UPSTREAM_VERSION=9.7.2\n" in (checkout.path / "upstream/pin").read_text()
+    # Again; but not when somebody has begun to mend something in the copy.
+    assert "no network" in newer(checkout, "9.7.4 2222 3")[1]
+    mended = checkout.path / "build/newer/sluice/mended"
+    mended.touch()
+    status, output = newer(checkout, "9.7.4 2222 3")
+    assert status == 1 and "has changes" in output and mended.exists()
 
 
 def test_the_packages_documents_have_no_dead_links(tmp_path):

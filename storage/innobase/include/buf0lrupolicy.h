@@ -47,8 +47,9 @@ class Lru_policy {
   worthwhile. */
   static constexpr size_t MIN_BATCH_PAGES = 16;
 
-  /** With so many pages in flight, none is put aside for the next batch. The
-  doublewrite file has segments for fewer, but not each page goes there. */
+  /** With so many pages in flight, none is put aside for the next batch. With
+  one instance, the two segments of the doublewrite file hold fewer, but not
+  each page goes there. */
   static constexpr size_t MAX_IN_FLIGHT = 4 * BATCH_PAGES;
 
   /** With fewer pages in the list nothing is evicted ahead of demand, as in
