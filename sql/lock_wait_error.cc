@@ -359,9 +359,8 @@ void Mdl_reporter::find_fast_path_owner(const MDL_key &key [[maybe_unused]],
   blocker->kind = MDL_blocker::HOLDER;
   blocker->type = static_cast<enum_mdl_type>(owner.type);
   blocker->connection_id = owner.processlist_id;
-  blocker->owner = !owner.has_thread           ? MDL_blocker::PREPARED_XA
-                   : owner.processlist_id == 0 ? MDL_blocker::BACKGROUND_THREAD
-                                               : MDL_blocker::CONNECTION;
+  blocker->owner = owner.processlist_id == 0 ? MDL_blocker::BACKGROUND_THREAD
+                                             : MDL_blocker::CONNECTION;
 #endif
 }
 

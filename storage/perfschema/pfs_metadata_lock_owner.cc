@@ -93,8 +93,6 @@ std::shared_ptr<Search> search_under_way;
 /** The search itself. */
 static void search_owner(Search *search, ulonglong own_id) {
   auto *const owner = &search->owner;
-  PFS_metadata_lock *found = nullptr;
-  pfs_optimistic_state found_lock;
 
   PFS_mdl_iterator it = global_mdl_container.iterate();
   while (PFS_metadata_lock *pfs = it.scan_next()) {
@@ -122,19 +120,11 @@ static void search_owner(Search *search, ulonglong own_id) {
       continue;
     }
     owner->type = mdl_type;
-    found = pfs;
-    found_lock = lock;
     search->thread = thread;
   }
-  if (found == nullptr) return;
-
-  owner->has_thread = find_thread(search->thread, owner);
-  /*
-    A thread gives up its locks before it ends. If the record is still there
-    the lock was handed over: that is done by XA PREPARE only.
-  */
+  /* A thread that has ended has given up its locks. */
   search->has_found =
-      owner->has_thread || found->m_lock.end_optimistic_lock(&found_lock);
+      search->thread != 0 && find_thread(search->thread, owner);
 }
 
 bool pfs_find_metadata_lock_owner(const MDL_key &key, unsigned types,

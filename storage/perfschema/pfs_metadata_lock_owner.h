@@ -26,11 +26,6 @@ struct MDL_key;
 struct PFS_metadata_lock_owner {
   /** Type of the lock, an enum_mdl_type. */
   int type{-1};
-  /**
-    False if the thread which took the lock has ended, so that the lock belongs
-    to a prepared XA transaction now.
-  */
-  bool has_thread{false};
   /** Connection id, 0 if the thread serves none. */
   unsigned long processlist_id{0};
   /** Records that the calling thread has read to find this. */

@@ -100,7 +100,7 @@ class Logs(Part):
         row["start"] = f"{server.start():.1f} s"
         if background:
             values(server, f"SET GLOBAL binlog_purge_background = {background}")
-            values(server, f"SET GLOBAL binlog_purge_hurry = {'ON' if end else 'OFF'}")
+            values(server, f"SET GLOBAL binlog_purge_chunk_interval = {0 if end else 'DEFAULT'}")
         began = time.monotonic()
         listed = values(server, "SHOW BINARY LOGS")
         row["`SHOW BINARY LOGS`"] = f"{time.monotonic() - began:.2f} s"
@@ -149,7 +149,7 @@ class Logs(Part):
         beside.end(killed=True)
         row["gone after"] += f", start {server.start():.1f} s"
         if row["`binlog_purge_background`"] == "ON":
-            values(server, "SET GLOBAL binlog_purge_hurry = ON")
+            values(server, "SET GLOBAL binlog_purge_chunk_interval = 0")
         began = time.monotonic()
         wait("purged logs go", lambda: not self.files() & set(logs[:-1]) - self.index(), 600)
         row["gone after"] += f", the rest {self.since(began)}"
@@ -184,7 +184,7 @@ class Logs(Part):
             removed = left - status(server, "Binlog_purge_bytes_pending")
             rate = removed / (time.monotonic() - began)
             row["GB a minute at the usual pace"] = f"{rate * 60 / GIGABYTE:.0f}"
-            values(server, "SET GLOBAL binlog_purge_hurry = ON")
+            values(server, "SET GLOBAL binlog_purge_chunk_interval = 0")
         names = logs | {f"#purged_{log}" for log in logs}
         wait("purged logs go", lambda: not self.files() & names, 1800)
         row["gone after"] = self.since(began)

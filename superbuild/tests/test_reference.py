@@ -295,10 +295,10 @@ def test_an_entry_that_is_missing_is_noticed(seen, reference):
 
 def test_an_entry_too_many_or_a_wrong_one_is_noticed(seen, reference):
     text = REFERENCE.read_text()
-    heading = "#### `binlog_purge_hurry`"
-    fake = text.replace(heading, heading.replace("hurry", "fake"))
+    heading = "#### `binlog_purge_background`"
+    fake = text.replace(heading, heading.replace("background", "fake"))
     assert compare(seen, Reference(fake)) == [
-        "variable binlog_purge_hurry has no entry",
+        "variable binlog_purge_background has no entry",
         "there is no variable binlog_purge_fake",
     ]
     for right, wrong in (

@@ -42,7 +42,6 @@ bool opt_background;
 ulonglong opt_chunk_size;
 uint opt_chunk_interval;
 uint opt_min_free_percent;
-bool opt_hurry;
 ulong opt_at_shutdown;
 
 Purger purger;

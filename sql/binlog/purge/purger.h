@@ -45,8 +45,6 @@ extern ulonglong opt_chunk_size;
 extern uint opt_chunk_interval;
 /** binlog_purge_min_free_percent: with less disk free there are no pauses. */
 extern uint opt_min_free_percent;
-/** binlog_purge_hurry: no pauses. */
-extern bool opt_hurry;
 /** binlog_purge_at_shutdown: one of the values below. */
 extern ulong opt_at_shutdown;
 enum At_shutdown : ulong { AT_SHUTDOWN_DEFER, AT_SHUTDOWN_FINISH };

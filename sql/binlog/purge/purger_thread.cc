@@ -322,7 +322,7 @@ void Purger::pause(THD *thd) {
   // The disk may fill up meanwhile, so this pauses a second at a time.
   while (!is_disk_nearly_full()) {
     MUTEX_LOCK(guard, &m_mutex);
-    if (m_is_stopping || opt_hurry || m_waiting_resets > 0 ||
+    if (m_is_stopping || m_waiting_resets > 0 ||
         DBUG_EVALUATE_IF("mutate_binlog_purge_pause", true, false))
       break;
     // Looked at each time: the pause may be made shorter while it lasts, and
