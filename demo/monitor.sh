@@ -6,6 +6,7 @@
 #
 # PICTURE=file.png: a picture of the page when the load has ended
 # PORT (9190), EXPORTER_PORT (9237), SECONDS_OF_LOAD (120); the others as in run.sh
+# monitor.sh --check: only says which packages are missing
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=demo/server.sh
@@ -35,6 +36,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   echo "needed here: systemctl disable --now prometheus prometheus-sql-exporter" >&2
   exit 1
 fi
+[ "${1:-}" != --check ] || exit 0
 
 # The server, its table, and the account of the exporter.
 SECONDS_OF_LOAD=2 demo/run.sh >"$home.monitor.log" || fail "the server was not started, see $home.monitor.log"

@@ -37,11 +37,13 @@ fi
 
 [ -x "$binaries/mysqld" ] || fail "there is no server in $objects; 'make run' builds it"
 "$as_user" --check
+mkdir -p -- "$home"
+exec 9>>"$home/run.lock"
+flock --nonblock 9 || fail "another 'make run' uses $home; wait for its end"
 
 if [ ! -d "$home/data" ]; then
   echo "run: making a data directory, $home/data"
   rm -rf -- "$home/data.partial"
-  mkdir -p -- "$home"
   "$as_user" --own "$home/data.partial"
   "$as_user" "$binaries/mysqld" --no-defaults --initialize-insecure --datadir="$home/data.partial" \
     --basedir="$objects" --lc-messages-dir="$objects/share" >"$home/initialize.log" 2>&1 || {
@@ -68,7 +70,7 @@ if ! server_pid >/dev/null; then
   chmod 0700 -- "$home/data"
   nohup "$as_user" "$binaries/mysqld" --defaults-file="$options" --datadir="$home/data" \
     --basedir="$objects" --lc-messages-dir="$objects/share" --plugin-dir="$plugins" \
-    --socket=mysql.sock >>"$home/mysqld.log" 2>&1 &
+    --socket=mysql.sock >>"$home/mysqld.log" 2>&1 9>&- &
   server=$!
   until client --execute='DO 0' 2>/dev/null; do
     kill -0 "$server" 2>/dev/null || {
@@ -103,6 +105,7 @@ load --threads=2 --time="$seconds" oltp_update_non_index run >"$home/updates.log
 updates=$!
 load --threads=2 --time="$seconds" oltp_point_select run >"$home/selects.log" 2>&1 &
 selects=$!
+trap 'kill "$updates" "$selects" 2>/dev/null || true' EXIT
 for ((passed = 1; passed < seconds; passed++)); do
   sleep 1
   sample --skip-column-names >>"$home/samples.tsv" || fail "the server does not answer, see $home/mysqld.log"
@@ -110,6 +113,7 @@ for ((passed = 1; passed < seconds; passed++)); do
 done
 wait "$updates" || fail "the updates failed, see $home/updates.log"
 wait "$selects" || fail "the point selects failed, see $home/selects.log"
+trap - EXIT
 [ ! -t 1 ] || printf '\r\033[K'
 sample --skip-column-names >>"$home/samples.tsv"
 

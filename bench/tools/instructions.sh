@@ -36,7 +36,7 @@ programs valgrind=valgrind callgrind_control=valgrind sysbench=sysbench
 built stock release
 root=$PWD
 home=$(mktemp -d)
-server_pid=
+server_pid= measured=
 finish() {
   [ -z "$server_pid" ] || kill -KILL "$server_pid" 2>/dev/null || true
   rm -rf -- "$home"
@@ -86,7 +86,8 @@ pages_read() {
     --user=root --batch --skip-column-names --execute="SHOW GLOBAL STATUS LIKE 'Innodb_pages_read'" | cut -f2
 }
 
-# measure PRESET: prints instructions and pages read a statement.
+# measure PRESET: puts instructions and pages read a statement into measured. Not in a shell of
+# its own, whose server would outlive a signal.
 measure() {
   local preset=$1 totals before after
   start "$preset" valgrind --tool=callgrind --callgrind-out-file="$home/callgrind.out" \
@@ -100,7 +101,7 @@ measure() {
   stop
   totals=$(sed -nE 's/^totals: ([0-9]+).*/\1/p' "$home/callgrind.out.1")
   rm -f -- "$home"/callgrind.out*
-  echo "$((totals / statements)) $(awk "BEGIN { printf \"%.3f\", ($after - $before) / $statements }")"
+  measured="$((totals / statements)) $(awk "BEGIN { printf \"%.3f\", ($after - $before) / $statements }")"
 }
 
 for preset in stock release; do
@@ -116,8 +117,10 @@ done
 echo "instructions of one event of $load, and pages it reads; $statements events a figure"
 printf '%-6s %8s %7s %8s %7s %9s\n' round stock pages release pages ratio
 for ((round = 1; round <= rounds; round++)); do
-  read -r stock stock_pages <<<"$(measure stock)"
-  read -r ours our_pages <<<"$(measure release)"
+  measure stock
+  read -r stock stock_pages <<<"$measured"
+  measure release
+  read -r ours our_pages <<<"$measured"
   printf '%-6s %8s %7s %8s %7s %9s\n' "$round" "$stock" "$stock_pages" "$ours" "$our_pages" \
     "$(awk "BEGIN { printf \"%.5f\", $ours / $stock }")"
   echo "$stock $ours" >>"$home/figures"

@@ -112,11 +112,16 @@ class Demonstration:
         )  # fmt: skip
 
     def process(self):
-        (found,) = [
-            cwd.parent for cwd in Path("/proc").glob("[0-9]*/cwd")
-            if same(cwd, self.home / "data") and (cwd.parent / "comm").read_text() == "mysqld\n"
-        ]  # fmt: skip
+        (found,) = self.processes("mysqld")
         return found
+
+    def processes(self, name):
+        """Those that work in the data directory."""
+        return [
+            process
+            for process in Path("/proc").glob("[0-9]*")
+            if same(process / "cwd", self.home / "data") and name_of(process) == name
+        ]
 
     def ask(self, question):
         return subprocess.run(
@@ -131,6 +136,20 @@ def same(one, other):
         return one.samefile(other)
     except OSError:
         return False
+
+
+def name_of(process):
+    try:
+        return (process / "comm").read_text().strip()
+    except OSError:
+        return None
+
+
+def wait_until(condition):
+    until = time.monotonic() + 600
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.1)
 
 
 @pytest.fixture
@@ -260,6 +279,21 @@ def test_make_run(demonstration):
     os.utime(started, (before, before))
     assert f"process {process.name}, is older than what is built" in demonstration.run()
     assert demonstration.process() != process
+
+
+def test_a_second_run_at_once_and_one_that_is_ended(demonstration):
+    variables = demonstration.variables | {"SECONDS_OF_LOAD": "1800"}
+    first = subprocess.Popen(
+        [ROOT / "demo/run.sh"], env=variables, cwd="/", text=True, stdout=subprocess.PIPE
+    )
+    assert any("seconds of updates" in line for line in first.stdout)
+    second = demonstration.script("run.sh")
+    assert second.returncode == 1
+    assert f"another 'make run' uses {demonstration.home}; wait for its end" in second.stdout
+    wait_until(lambda: len(demonstration.processes("sysbench")) == 2)
+    first.terminate()
+    first.communicate(timeout=600)
+    wait_until(lambda: not demonstration.processes("sysbench"))
 
 
 @pytest.mark.parametrize("name", ["demonstration", "production"])
