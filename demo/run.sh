@@ -22,9 +22,10 @@ rows=${ROWS:-1700000}
 # data directory its name is enough, and nobody else may enter that one: the server's
 # root has no password.
 client() { (cd "$home/data" && "$binaries/mysql" --no-defaults --socket=mysql.sock --user=root "$@"); }
+# Takes the place of the shell that calls it, so that the shell's process id is sysbench's.
 load() {
-  (cd "$home/data" && exec sysbench --mysql-socket=mysql.sock --mysql-user=root --mysql-db=sbtest \
-    --tables=1 --table-size="$rows" --rand-type=pareto "$@")
+  cd "$home/data" && exec sysbench --mysql-socket=mysql.sock --mysql-user=root --mysql-db=sbtest \
+    --tables=1 --table-size="$rows" --rand-type=pareto "$@"
 }
 fail() {
   echo "run: error: $*" >&2
@@ -88,7 +89,7 @@ have=$(client --batch --skip-column-names \
 if [ "$have" -lt "$rows" ]; then
   echo "run: making a table of $rows rows, about six times the buffer pool (half a minute)"
   client --execute='DROP TABLE IF EXISTS sbtest.sbtest1'
-  load --create_secondary=false oltp_point_select prepare >"$home/prepare.log" 2>&1 ||
+  (load --create_secondary=false oltp_point_select prepare) >"$home/prepare.log" 2>&1 ||
     fail "sysbench could not make the table, see $home/prepare.log"
 fi
 
