@@ -123,8 +123,7 @@ static void search_owner(Search *search, ulonglong own_id) {
     search->thread = thread;
   }
   /* A thread that has ended has given up its locks. */
-  search->has_found =
-      search->thread != 0 && find_thread(search->thread, owner);
+  search->has_found = search->thread != 0 && find_thread(search->thread, owner);
 }
 
 bool pfs_find_metadata_lock_owner(const MDL_key &key, unsigned types,
