@@ -36,7 +36,8 @@ programs valgrind=valgrind callgrind_control=valgrind sysbench=sysbench
 built stock release
 root=$PWD
 home=$(mktemp -d)
-server_pid= measured=
+server_pid=
+measured=
 finish() {
   [ -z "$server_pid" ] || kill -KILL "$server_pid" 2>/dev/null || true
   rm -rf -- "$home"
