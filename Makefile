@@ -42,7 +42,7 @@ run-counters: ## Every LRU counter before and after the load of the last make ru
 
 monitor: PRESET = release
 monitor: ## The same server with Prometheus, its exporter and the dashboard, from Debian packages (PICTURE=file.png)
-	@PICTURE=$(PICTURE) demo/monitor.sh --check
+	@PICTURE=$(call absolute,$(PICTURE)) demo/monitor.sh --check
 	@superbuild/plan.sh run $(PRESET)
 	@superbuild/dependencies.sh
 	@superbuild/as-user.sh --check

@@ -449,6 +449,11 @@ Own_lock_wait_timeout_guard::~Own_lock_wait_timeout_guard() {
   --own_timeout_depth;
 }
 
+void expose_xa_locks(MDL_context *context) {
+  DBUG_EXECUTE_IF("mutate_1205_prepared_xa", return;);
+  if (opt_lock_wait_timeout_details) context->set_needs_thr_lock_abort(true);
+}
+
 void report_table_flush_timeout(THD *thd, const TABLE_SHARE *share) {
   DEBUG_SYNC(thd, "table_flush_timed_out");
 #ifdef M_PERTURB

@@ -37,7 +37,6 @@ built stock release
 root=$PWD
 home=$(mktemp -d)
 server_pid=
-measured=
 finish() {
   [ -z "$server_pid" ] || kill -KILL "$server_pid" 2>/dev/null || true
   rm -rf -- "$home"

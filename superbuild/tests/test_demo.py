@@ -296,6 +296,14 @@ def test_a_second_run_at_once_and_one_that_is_ended(demonstration):
     wait_until(lambda: not demonstration.processes("sysbench"))
 
 
+def test_monitor_names_missing_packages_before_it_builds(checkout):
+    checkout.stand_in("dpkg-query", "exit 1")
+    checkout.stand_in("apt-get", "exit 1")
+    status, output = checkout.run("make", "monitor")
+    assert status == 2
+    assert output.startswith("monitor: these packages are missing"), output
+
+
 @pytest.mark.parametrize("name", ["demonstration", "production"])
 def test_option_files(name):
     """Each option is known, and has a value that is taken as it is."""
