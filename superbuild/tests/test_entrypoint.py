@@ -1,15 +1,12 @@
 """The entry point of the container image, with a server that was built and without an image."""
 
 import bz2
-import contextlib
 import gzip
 import lzma
 import os
-import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,19 +15,11 @@ from pathlib import Path
 import pymysql
 import pytest
 from conftest import ROOT
+from loopback import free_port
 
 IMAGE = ROOT / "packaging/image"
 AS_USER = ROOT / "superbuild/as-user.sh"
 PASSWORD = r"""it's "all" \ & %_ `ours` ü"""
-
-
-def free_port():
-    """Below those that the system gives to others until the server takes it, minutes later."""
-    for port in random.sample(range(20000, 32000), 100):
-        with contextlib.suppress(OSError), socket.socket() as free:
-            free.bind(("127.0.0.1", port))
-            return port
-    raise AssertionError("no port is free")
 
 
 class Container:

@@ -9,15 +9,11 @@ import time
 
 import pytest
 from conftest import ROOT
+from loopback import free_port
 from test_demo import Demonstration
 
 PROGRAMS = ("prometheus", "prometheus-sql-exporter", "chromium-headless-shell", "sysbench")
 PATIENCE = 120  #: seconds until each panel has something to draw
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        return unused.getsockname()[1]
 
 
 @pytest.fixture

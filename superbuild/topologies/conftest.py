@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "bench")]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1] / "bench")]
 
 import fleet
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import random
 import re
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+from loopback import free_port
 
 from harness.server import Server
 from harness.server_definition import ServerDefinition
@@ -55,18 +55,6 @@ def wait(what: str, condition: Callable[[], Any]) -> Any:
 
 def say(words: str) -> None:
     print(f"test-topologies: {words}", flush=True)
-
-
-def free_port() -> int:
-    """Below those that the system hands out to clients."""
-    while True:
-        port = random.randrange(20000, 32000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        return port
 
 
 def install(definition: ServerDefinition, where: Path) -> ServerDefinition:

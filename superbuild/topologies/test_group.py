@@ -10,8 +10,9 @@ import uuid
 import pymysql
 import pytest
 from conftest import Fleet
-from fleet import PASSWORD, PATIENCE, Member, compare, free_port, say, wait
+from fleet import PASSWORD, PATIENCE, Member, compare, say, wait
 from load import Load
+from loopback import free_port
 
 MEMBERS = (
     "SELECT MEMBER_PORT, MEMBER_STATE, MEMBER_ROLE"
