@@ -172,7 +172,7 @@ bench-cpu-profile: $(VENV)/complete ## Where the processor time of a statement g
 	@$(call tool,cpu_profile) $(call given,SERVERS WITH_STACKS LOAD CLIENTS POOL DATA_BY_POOL ROUNDS SETTLE SECONDS CSV)
 
 bench-instructions: ## Instructions of a statement, stock beside ours (HELP=1: options)
-	@bench/tools/instructions.sh $(call given,ROUNDS LOAD STATEMENTS ROWS POOL BINARY_LOG OPTIONS)
+	@bench/tools/instructions.sh $(call given,PRESET ROUNDS LOAD STATEMENTS ROWS POOL BINARY_LOG OPTIONS)
 
 bench-lru-cost: $(VENV)/complete ## What lru_stats.so costs (HELP=1: options)
 	@$(call tool,lru_cost) $(call given,CASES ROUNDS SETTLE SECONDS CLIENTS TABLE CSV) $(if $(PERF),--perf)

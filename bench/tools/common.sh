@@ -1,5 +1,5 @@
 # Sourced by the tools in shell, in the root of the checkout: their options, checks before
-# the start, errors.
+# the start, errors, and the server that they measure.
 # shellcheck shell=bash
 
 target=bench-$(basename "$0" .sh)
@@ -72,3 +72,60 @@ built() {
       fail "there is no server of the preset $preset; 'make $preset' builds it"
   done
 }
+
+# A tool has one server at a time. $home is its folder below BENCH_WORK, $socket its socket; both go
+# when the tool ends, and the server ends with it.
+work_folder() {
+  local work=${BENCH_WORK:-$PWD/build/bench}
+  mkdir -p -- "$work"
+  home=$(mktemp -d "$work/${target#bench-}.XXXXXX")
+  socket=$home/sock
+  # The path of a socket is limited to 107 characters.
+  [ ${#socket} -lt 104 ] || socket=$(mktemp -u "/tmp/$target.XXXXXX")
+  server_pid=
+  under=()
+  trap end_server EXIT
+}
+
+end_server() {
+  [ -z "$server_pid" ] || kill -KILL "$server_pid" 2>/dev/null || true
+  rm -rf -- "$home" "$socket"
+}
+
+# become_server PRESET DATA OPTION ...: the options are after those that all servers have. It runs under
+# the command in $under.
+become_server() {
+  local objects=$PWD/build/$1/obj
+  exec "${under[@]}" "$objects/runtime_output_directory/mysqld" --no-defaults --basedir="$objects" \
+    --lc-messages-dir="$objects/share" --user="$(id -un)" --datadir="$2" --log-error="$home/log" "${@:3}"
+}
+
+initialize_server() { (become_server "$1" "$2" --initialize-insecure); }
+
+# start_server PRESET DATA OPTION ...: returns when it answers.
+start_server() {
+  become_server "$1" "$2" --socket="$socket" --skip-networking --loose-mysqlx=OFF \
+    --plugin-dir="$PWD/build/$1/obj/plugin_output_directory" "${@:3}" >>"$home/out" 2>&1 &
+  server_pid=$!
+  preset=$1
+  until client --execute='DO 0' 2>/dev/null; do
+    kill -0 "$server_pid" || {
+      tail "$home/log" >&2
+      exit 1
+    }
+    sleep 0.5
+  done
+}
+
+stop_server() {
+  kill "$server_pid"
+  wait "$server_pid" || true
+  server_pid=
+}
+
+client() {
+  "build/$preset/obj/runtime_output_directory/mysql" --no-defaults --socket="$socket" --user=root "$@"
+}
+
+# value STATEMENT: without the columns' names.
+value() { client --batch --skip-column-names --execute="$1"; }

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Instructions of a statement, stock beside ours: what the hot path pays for our patches.
-# Callgrind counts inside dispatch_command() only. So neither a background thread nor a
+# Instructions of a statement, stock beside ours: what the hot path pays for our patches, if
+# both are compiled alike. Callgrind counts inside dispatch_command() only. So neither a background thread nor a
 # clock is in the figures.
 #
-#   make stock release
+#   make stock unoptimised
 #   make bench-instructions ROUNDS=5
 #
+#   PRESET       our server: unoptimised, or release, which is compiled and laid out by profiles
+#                (unoptimised)
 #   ROUNDS       measurements of each server, alternating (5)
 #   LOAD         a test of sysbench (oltp_point_select); of one with transactions, a figure
 #                is that of a transaction
@@ -22,9 +24,11 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # shellcheck source=bench/tools/common.sh
 source bench/tools/common.sh
-rounds=5 load=oltp_point_select statements=5000 rows=10000 pool=64M binary_log=off options=
-parse "rounds load statements rows pool binary_log options" "$@"
+preset=unoptimised rounds=5 load=oltp_point_select statements=5000 rows=10000 pool=64M binary_log=off options=
+parse "preset rounds load statements rows pool binary_log options" "$@"
 counts rounds statements rows
+[[ $preset =~ ^(unoptimised|release)$ ]] || wrong "preset is '$preset', not unoptimised or release"
+ours=$preset
 mebibytes pool >/dev/null
 [[ $load =~ ^[a-z_]+$ ]] || wrong "load is '$load', not the name of a test of sysbench"
 case $binary_log in
@@ -33,97 +37,64 @@ case $binary_log in
   *) wrong "binary_log is '$binary_log', not on or off" ;;
 esac
 programs valgrind=valgrind callgrind_control=valgrind sysbench=sysbench
-built stock release
-root=$PWD
-home=$(mktemp -d)
-server_pid=
-finish() {
-  [ -z "$server_pid" ] || kill -KILL "$server_pid" 2>/dev/null || true
-  rm -rf -- "$home"
-}
-trap finish EXIT
+built stock "$ours"
+work_folder
 
 bench() {
-  sysbench --mysql-socket="$home/sock" --mysql-user=root --mysql-db=sbtest --db-ps-mode=disable \
+  sysbench --mysql-socket="$socket" --mysql-user=root --mysql-db=sbtest --db-ps-mode=disable \
     --tables=1 --table-size="$rows" --threads=1 --rand-type=uniform --time=0 \
     "$@" >>"$home/sysbench.log"
 }
 
-# start PRESET COMMAND ...: the preset's server under COMMAND, on its own data.
+# start PRESET: on its own data.
 start() {
-  local preset=$1
-  shift
-  local objects=$root/build/$preset/obj
   local -a more=()
-  [ "$preset" = stock ] || read -ra more <<<"$options"
-  "$@" "$objects/runtime_output_directory/mysqld" --no-defaults --basedir="$objects" \
-    --plugin-dir="$objects/plugin_output_directory" \
-    --lc-messages-dir="$objects/share" --datadir="$home/$preset" --user="$(id -un)" \
-    --socket="$home/sock" --skip-networking "${log[@]}" --performance-schema=OFF \
+  [ "$1" = stock ] || read -ra more <<<"$options"
+  start_server "$1" "$home/$1" "${log[@]}" --performance-schema=OFF \
     --innodb-buffer-pool-size="$pool" --innodb-buffer-pool-load-at-startup=OFF \
-    --innodb-buffer-pool-dump-at-shutdown=OFF --innodb-stats-auto-recalc=OFF --log-error="$home/$preset.log" \
-    "${more[@]}" \
-    >>"$home/$preset.out" 2>&1 &
-  server_pid=$!
-  until "$root/build/release/obj/runtime_output_directory/mysql" --no-defaults \
-    --socket="$home/sock" --user=root --execute='CREATE DATABASE IF NOT EXISTS sbtest' 2>/dev/null; do
-    kill -0 "$server_pid" || {
-      tail "$home/$preset.log" >&2
-      exit 1
-    }
-    sleep 0.5
-  done
+    --innodb-buffer-pool-dump-at-shutdown=OFF --innodb-stats-auto-recalc=OFF "${more[@]}"
 }
 
-stop() {
-  kill "$server_pid"
-  wait "$server_pid" || true
-  server_pid=
-}
-
-pages_read() {
-  "$root/build/release/obj/runtime_output_directory/mysql" --no-defaults --socket="$home/sock" \
-    --user=root --batch --skip-column-names --execute="SHOW GLOBAL STATUS LIKE 'Innodb_pages_read'" | cut -f2
-}
+pages_read() { value "SHOW GLOBAL STATUS LIKE 'Innodb_pages_read'" | cut -f2; }
 
 # measure PRESET: puts instructions and pages read a statement into measured. Not in a shell of
 # its own, whose server would outlive a signal.
 measure() {
-  local preset=$1 totals before after
-  start "$preset" valgrind --tool=callgrind --callgrind-out-file="$home/callgrind.out" \
-    --toggle-collect='dispatch_command(THD*, COM_DATA const*, enum_server_command)'
+  local totals before after
+  under=(valgrind --tool=callgrind --callgrind-out-file="$home/callgrind.out"
+    --toggle-collect='dispatch_command(THD*, COM_DATA const*, enum_server_command)')
+  start "$1"
+  under=()
   bench --rand-seed=1 --events=$((statements * 2 / 5)) "$load" run
   before=$(pages_read)
   callgrind_control -z "$server_pid" >/dev/null 2>&1
   bench --rand-seed=2 --events="$statements" "$load" run
   callgrind_control -d "$server_pid" >/dev/null 2>&1
   after=$(pages_read)
-  stop
+  stop_server
   totals=$(sed -nE 's/^totals: ([0-9]+).*/\1/p' "$home/callgrind.out.1")
   rm -f -- "$home"/callgrind.out*
   measured="$((totals / statements)) $(awk "BEGIN { printf \"%.3f\", ($after - $before) / $statements }")"
 }
 
-for preset in stock release; do
-  objects=$root/build/$preset/obj
-  "$objects/runtime_output_directory/mysqld" --no-defaults --initialize-insecure \
-    --basedir="$objects" --lc-messages-dir="$objects/share" --user="$(id -un)" \
-    --datadir="$home/$preset" --log-error="$home/$preset.log"
-  start "$preset" env
+for server in stock "$ours"; do
+  initialize_server "$server" "$home/$server"
+  start "$server"
+  value 'CREATE DATABASE sbtest'
   bench "$load" prepare
-  stop
+  stop_server
 done
 
 echo "instructions of one event of $load, and pages it reads; $statements events a figure"
-printf '%-6s %8s %7s %8s %7s %9s\n' round stock pages release pages ratio
+printf '%-6s %8s %7s %11s %7s %9s\n' round stock pages "$ours" pages ratio
 for ((round = 1; round <= rounds; round++)); do
   measure stock
   read -r stock stock_pages <<<"$measured"
-  measure release
-  read -r ours our_pages <<<"$measured"
-  printf '%-6s %8s %7s %8s %7s %9s\n' "$round" "$stock" "$stock_pages" "$ours" "$our_pages" \
-    "$(awk "BEGIN { printf \"%.5f\", $ours / $stock }")"
-  echo "$stock $ours" >>"$home/figures"
+  measure "$ours"
+  read -r sluice sluice_pages <<<"$measured"
+  printf '%-6s %8s %7s %11s %7s %9s\n' "$round" "$stock" "$stock_pages" "$sluice" "$sluice_pages" \
+    "$(awk "BEGIN { printf \"%.5f\", $sluice / $stock }")"
+  echo "$stock $sluice" >>"$home/figures"
 done
 median() { cut -d' ' -f"$1" "$home/figures" | sort -n | sed -n "$(((rounds + 1) / 2))p"; }
 ratios=$(awk '{ printf "%.5f\n", $2 / $1 }' "$home/figures" | sort -n)

@@ -16,7 +16,7 @@
 #   LINES     1: which lines of the source have taken the mutex, from a sample of 10000
 #             acquisitions (0)
 #
-# Needs sysbench. Data go below BENCH_WORK (/tmp) and are removed at the end.
+# Needs sysbench. Data go below BENCH_WORK (build/bench) and are removed at the end.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # shellcheck source=bench/tools/common.sh
@@ -34,35 +34,19 @@ done
 programs sysbench=sysbench
 built release
 [[ " $servers " != *" stock "* ]] || built stock
-root=$PWD
 rows=$((8 * pool * 1024 * 1024 / 220 / tables))
-home=$(mktemp -d "${BENCH_WORK:-/tmp}/page-io-mutex.XXXXXX")
-server_pid=
-finish() {
-  [ -z "$server_pid" ] || kill -KILL "$server_pid" 2>/dev/null || true
-  rm -rf -- "$home"
-}
-trap finish EXIT
-
-sql() {
-  "$root/build/release/obj/runtime_output_directory/mysql" --no-defaults \
-    --socket="$home/sock" --user=root --batch --skip-column-names --execute="$1"
-}
+work_folder
 
 bench() {
   local script=$1
   shift
-  sysbench "$script" --mysql-socket="$home/sock" --mysql-user=root --mysql-db=sbtest \
+  sysbench "$script" --mysql-socket="$socket" --mysql-user=root --mysql-db=sbtest \
     --tables="$tables" --table-size="$rows" --create_secondary=off --rand-type=uniform "$@"
 }
 
 # start PRESET OPTION ...
 start() {
-  local objects=$root/build/$1/obj
-  shift
-  "$objects/runtime_output_directory/mysqld" --no-defaults --basedir="$objects" \
-    --lc-messages-dir="$objects/share" --datadir="$home/data" --user="$(id -un)" \
-    --socket="$home/sock" --loose-mysqlx=OFF --skip-networking --disable-log-bin \
+  start_server "$1" "$home/data" --disable-log-bin \
     --performance-schema=ON --innodb-buffer-pool-size="${pool}M" --innodb-buffer-pool-instances=1 \
     --innodb-lru-scan-depth=$((pool * 8)) --innodb-io-capacity=$((pool * 8)) \
     --innodb-flush-method="$flush" --innodb-flush-log-at-trx-commit=2 \
@@ -71,26 +55,11 @@ start() {
     --performance-schema-events-waits-history-long-size=10000 \
     --performance-schema-instrument='wait/synch/mutex/innodb/fil_system_mutex=ON' \
     --performance-schema-consumer-events-waits-current=ON \
-    --performance-schema-consumer-events-waits-history-long="$lines" \
-    --log-error="$home/log" "$@" >>"$home/out" 2>&1 &
-  server_pid=$!
-  until sql 'CREATE DATABASE IF NOT EXISTS sbtest' 2>/dev/null; do
-    kill -0 "$server_pid" || {
-      tail "$home/log" >&2
-      exit 1
-    }
-    sleep 0.5
-  done
-}
-
-stop() {
-  kill "$server_pid"
-  wait "$server_pid" || true
-  server_pid=
+    --performance-schema-consumer-events-waits-history-long="$lines" "${@:2}"
 }
 
 figures() {
-  sql "SELECT COUNT_STAR, SUM_TIMER_WAIT / 1e12,
+  value "SELECT COUNT_STAR, SUM_TIMER_WAIT / 1e12,
          (SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Innodb_pages_read'),
          (SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Innodb_pages_written'),
          (SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Innodb_data_fsyncs')
@@ -98,12 +67,11 @@ figures() {
        WHERE EVENT_NAME = 'wait/synch/mutex/innodb/fil_system_mutex'"
 }
 
-"$root/build/release/obj/runtime_output_directory/mysqld" --no-defaults --initialize-insecure \
-  --basedir="$root/build/release/obj" --lc-messages-dir="$root/build/release/obj/share" \
-  --datadir="$home/data" --log-error="$home/log"
+initialize_server release "$home/data"
 start release --innodb-doublewrite=OFF --innodb-buffer-pool-size=1G
+value 'CREATE DATABASE sbtest'
 bench oltp_point_select prepare >/dev/null
-stop
+stop_server
 
 printf '%-6s %-22s %5s %10s %10s %10s %12s %9s %9s %8s\n' server load round statements read written acquired per_page waited_s fsyncs
 for round in $(seq "$rounds"); do
@@ -121,10 +89,10 @@ for round in $(seq "$rounds"); do
       paste <(echo "$before") <(echo "$after") | awk -v s="$server" -v l="$load" -v r="$round" -v n="$statements" '
         {printf "%-6s %-22s %5d %10d %10d %10d %12d %9.3f %9.3f %8d\n",
            s, l, r, n, $8-$3, $9-$4, $6-$1, ($6-$1)/($8-$3+$9-$4), $7-$2, $10-$5}'
-      [ "$lines" = 0 ] || sql "SELECT SOURCE, COUNT(*) FROM performance_schema.events_waits_history_long
+      [ "$lines" = 0 ] || value "SELECT SOURCE, COUNT(*) FROM performance_schema.events_waits_history_long
            WHERE EVENT_NAME = 'wait/synch/mutex/innodb/fil_system_mutex' GROUP BY SOURCE ORDER BY 2 DESC LIMIT 15"
     done
-    [ "$server" != on ] || sql "SHOW GLOBAL STATUS LIKE 'Innodb_page_io_fast_path%'"
-    stop
+    [ "$server" != on ] || value "SHOW GLOBAL STATUS LIKE 'Innodb_page_io_fast_path%'"
+    stop_server
   done
 done

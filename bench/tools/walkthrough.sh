@@ -17,27 +17,17 @@ source bench/tools/common.sh
 parse "" "$@"
 programs sysbench=sysbench
 built release
-root=$PWD
-objects=$root/build/release/obj
-binaries=$objects/runtime_output_directory
 pool=128 clients=4
 orders=400000 # rows, 88 MB
 lines=190000  # rows of each table of the report, 42 MB: less than the old part of the pool
-work=${BENCH_WORK:-$root/build/bench}
-mkdir -p -- "$work"
-home=$(mktemp -d "$work/walkthrough.XXXXXX")
-socket=$home/sock
-[ ${#socket} -lt 104 ] || socket=$(mktemp -u /tmp/walkthrough.XXXXXX)
-server_pid='' load_pid=''
+work_folder
+load_pid=
 finish() {
   [ -z "$load_pid" ] || kill "$load_pid" 2>/dev/null || true
-  [ -z "$server_pid" ] || kill -KILL "$server_pid" 2>/dev/null || true
-  rm -rf -- "$home" "$socket"
+  end_server
 }
 trap finish EXIT
 
-client() { "$binaries/mysql" --no-defaults --socket="$socket" --user=root "$@"; }
-value() { client --batch --skip-column-names --execute="$1"; }
 show() {
   printf '\nmysql> %s\n' "$1"
   client --table --execute="$1"
@@ -67,22 +57,10 @@ report() {
 }
 
 echo "walk-through: a server, four tables"
-"$binaries/mysqld" --no-defaults --initialize-insecure --basedir="$objects" \
-  --lc-messages-dir="$objects/share" --user="$(id -un)" --datadir="$home/data" \
-  --log-error="$home/initialize.log"
-"$binaries/mysqld" --no-defaults --basedir="$objects" --lc-messages-dir="$objects/share" \
-  --datadir="$home/data" --user="$(id -un)" --socket="$socket" --skip-networking \
-  --plugin-dir="$objects/plugin_output_directory" --plugin-load-add=lru_stats.so \
-  --disable-log-bin --innodb-buffer-pool-size="${pool}M" --innodb-flush-method=O_DIRECT \
-  --innodb-adaptive-hash-index=OFF --log-error="$home/mysqld.log" >/dev/null 2>&1 &
-server_pid=$!
-until value 'CREATE DATABASE IF NOT EXISTS shop' 2>/dev/null; do
-  kill -0 "$server_pid" || {
-    tail -n 5 "$home/mysqld.log" >&2
-    exit 1
-  }
-  sleep 0.2
-done
+initialize_server release "$home/data"
+start_server release "$home/data" --plugin-load-add=lru_stats.so --disable-log-bin \
+  --innodb-buffer-pool-size="${pool}M" --innodb-flush-method=O_DIRECT --innodb-adaptive-hash-index=OFF
+value 'CREATE DATABASE shop'
 client <plugin/lru_stats/lru_report.sql
 for table in order_lines payments shipments; do
   bench --table-size=$lines --create_secondary=off prepare >/dev/null
