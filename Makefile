@@ -42,12 +42,12 @@ run-counters: ## Every LRU counter before and after the load of the last make ru
 
 monitor: PRESET = release
 monitor: ## The same server with Prometheus, its exporter and the dashboard, from Debian packages (PICTURE=file.png)
-	@PICTURE=$(call absolute,$(PICTURE)) demo/monitor.sh --check
+	@PICTURE='$(call absolute,$(PICTURE))' demo/monitor.sh --check
 	@superbuild/plan.sh run $(PRESET)
 	@superbuild/dependencies.sh
 	@superbuild/as-user.sh --check
 	@$(call build,$(PRESET))
-	@PRESET=$(PRESET) PICTURE=$(call absolute,$(PICTURE)) demo/monitor.sh
+	@PRESET=$(PRESET) PICTURE='$(call absolute,$(PICTURE))' demo/monitor.sh
 
 stop: ## Stop the server that make run or make monitor left running
 	@demo/stop.sh
@@ -129,7 +129,7 @@ power-cuts-short: $(VENV)/complete $(RECORDER) ## Some power cuts, and two syncs
 	@$(call rig_tests,test_power)
 
 power-cut-again: $(VENV)/complete $(RECORDER) ## Make the round again that left the folder FAILURE=
-	@$(power_cuts) again $(FAILURE)
+	@$(power_cuts) again $(if $(FAILURE),'$(FAILURE)')
 
 power-cuts-test: $(VENV)/complete $(RECORDER) ## Does the rig find toy programs that do not sync, and no others?
 	@$(call rig_tests,test_rig)
@@ -255,7 +255,7 @@ stock-optimised: stock ## Lay out stock by a profile of its own, to compare with
 .PHONY: install package package-compare package-again test-commands test-packages test-topologies image test-image
 install: ## Install the release build (DESTDIR=, PREFIX=/usr/local/sluice)
 	@$(call build,release)
-	DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
+	DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
 
 # What users install is complete; `make run` builds less, and sooner.
 MATERIALS = build/packages-venv
@@ -287,11 +287,11 @@ test-commands: ## Every command of README and docs/user, on a fresh minimal Debi
 
 SUITES ?= bookworm trixie
 test-packages: ## Install, replace, remove, purge them in minimal Debians (SUITES= STOCK=folder of packages to replace; root)
-	@for suite in $(SUITES); do packaging/test.sh $$suite build/packages $(STOCK) || exit; done
+	@for suite in $(SUITES); do packaging/test.sh $$suite build/packages '$(STOCK)' || exit; done
 
 # Servers that are there already: nothing is built for them.
-topology_servers = $(if $(SLUICE_SERVER),--sluice $(abspath $(SLUICE_SERVER)),) \
-  $(if $(STOCK_SERVER),--stock $(abspath $(STOCK_SERVER)),)
+topology_servers = $(if $(SLUICE_SERVER),--sluice '$(call absolute,$(SLUICE_SERVER))',) \
+  $(if $(STOCK_SERVER),--stock '$(call absolute,$(STOCK_SERVER))',)
 test-topologies: $(VENV)/complete ## Replication, groups, upgrade and back with unpatched upstream (ONLY=names; SLUICE_SERVER= STOCK_SERVER= definitions)
 	@superbuild/as-user.sh --check
 	@$(if $(SLUICE_SERVER),,$(prepare_package))

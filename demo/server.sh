@@ -35,16 +35,27 @@ stop_server() {
 }
 
 # Ends what make monitor left running: the exporter works in the data directory, for the
-# socket, and Prometheus in a folder of its own.
+# socket, and Prometheus in a folder of its own. Returns when both are gone, and their ports free;
+# false when one does not go.
 stop_monitoring() {
-  local process is
+  local process is waited told=()
   for process in /proc/[0-9]*; do
     # Not $(<...): where the process is gone, that ends the shell in spite of the ||.
     read -r is <"$process/comm" || continue
     if { [ "$is" = prometheus-sql- ] && [ "$process/cwd" -ef "$home/data" ]; } ||
       { [ "$is" = prometheus ] && [ "$process/cwd" -ef "$home/monitor" ]; }; then
-      kill -- "${process#/proc/}"
+      kill -- "${process#/proc/}" || continue
       echo "stop: $is, process ${process#/proc/}, is told to end"
+      told+=("$process")
     fi
   done 2>/dev/null
+  for process in "${told[@]}"; do
+    # A zombie has no working folder any more.
+    for ((waited = 0; waited < 600; waited++)); do
+      [ -e "$process/cwd" ] || continue 2
+      sleep 0.2
+    done
+    echo "error: process ${process#/proc/} does not end" >&2
+    return 1
+  done
 }

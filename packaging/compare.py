@@ -7,11 +7,10 @@
                                        package-stock): installed files, options of each
                                        program, and what both servers say when they run
 
-Prints what is missing and exits with 1. packaging/missing names what may be, with a reason.
+Prints what is missing, and then exits with 1.
 """
 
 import argparse
-import fnmatch
 import os
 import re
 import subprocess
@@ -23,45 +22,18 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
-def reasons():
-    """What may be missing: (kind, pattern) -> reason."""
-    found = {}
-    for line in (HERE / "missing").read_text().splitlines():
-        if line.strip() and not line.startswith("#"):
-            kind, pattern, reason = line.split(None, 2)
-            found[kind, pattern] = reason
-    return found
-
-
 def report(kinds):
     """kinds: {kind: (wanted, have)}. Prints a table, then what is missing."""
-    allowed, used, missing = reasons(), set(), []
-    print(f"{'kind':<28}{'upstream':>9}{'here':>7}{'named':>7}{'missing':>9}")
+    missing = []
+    print(f"{'kind':<28}{'upstream':>9}{'here':>7}{'missing':>9}")
     for kind, (wanted, have) in kinds.items():
-        named = 0
-        lost = []
-        for name in sorted(wanted - have):
-            rule = next(
-                (
-                    rule
-                    for rule in allowed
-                    if rule[0] == kind and fnmatch.fnmatchcase(name, rule[1])
-                ),
-                None,
-            )
-            if rule:
-                named += 1
-                used.add(rule)
-            else:
-                lost.append(f"{kind}: {name}")
-        print(f"{kind:<28}{len(wanted):>9}{len(have):>7}{named:>7}{len(lost):>9}")
-        missing += lost
+        lost = sorted(wanted - have)
+        print(f"{kind:<28}{len(wanted):>9}{len(have):>7}{len(lost):>9}")
+        missing += [f"{kind}: {name}" for name in lost]
         if not wanted:
             missing.append(f"{kind}: nothing was found to compare with")
     for line in missing:
         print("missing:", line)
-    for rule in sorted(used):
-        print("named:  ", *rule, "-", allowed[rule])
     print(f"{len(missing)} missing")
     return bool(missing)
 

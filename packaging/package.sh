@@ -6,7 +6,7 @@
 #
 # The same objects and the same commit give the same bytes. PYTHON is one that has
 # packaging/requirements.txt. MAINTAINER ("Name <address>") is whoever publishes; without, who
-# made the commit. VERSION is for tests.
+# made the commit.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 objects=$(realpath -- "$1")
@@ -33,7 +33,7 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null) || SOURCE_DATE_EPOCH=0
 revision=$(git describe --always --abbrev=12 --dirty=-modified 2>/dev/null) || revision=unknown
 export SOURCE_DATE_EPOCH TZ=UTC LC_ALL=C.UTF-8
 maintainer=${MAINTAINER:-$(git log -1 --format='%an <%ae>' 2>/dev/null || echo 'nobody <nobody@localhost>')}
-version=${VERSION:-$UPSTREAM_VERSION+sluice$(date --date="@$SOURCE_DATE_EPOCH" +%Y%m%d.%H%M%S)}
+version=$UPSTREAM_VERSION+sluice$(date --date="@$SOURCE_DATE_EPOCH" +%Y%m%d.%H%M%S)
 umask 022
 
 exec 9>"$to/lock"
@@ -43,7 +43,7 @@ rm -rf -- "$work"
 mkdir -p -- "$work/sluice"
 trap 'rm -rf -- "$work"' EXIT
 cp -r packaging/debian "$work/sluice/debian"
-sed -i "s/^Maintainer: .*/Maintainer: ${maintainer//\//\\/}/" "$work/sluice/debian/control"
+sed -i "s/^Maintainer: .*/Maintainer: $(sed 's|[\/&]|\\&|g' <<<"$maintainer")/" "$work/sluice/debian/control"
 cat >"$work/sluice/debian/changelog" <<CHANGES
 sluice ($version) unstable; urgency=medium
 

@@ -48,6 +48,12 @@ run() {
   [ "$preset" != asan ] || no_reports || failed_runs=1
 }
 
+# nothing WHERE: a list that could not be read would pass as one without tests.
+nothing() {
+  echo "test: error: no test was found in $1" >&2
+  exit 1
+}
+
 # keep_logs NAME: the next run empties the folder in which mysql-test-run says they are.
 keep_logs() {
   [ -d "$work/var/log" ] || return 0
@@ -82,6 +88,7 @@ run_own() {
   mapfile -t tests < <(find mysql-test -path '*/t/*.test' -print0 |
     xargs -0 -r grep --files-without-match "${left_out[@]}" | sort |
     sed -E 's#^mysql-test/(suite/([^/]+)/)?t/(.*)\.test$#\2.\3#; s#^\.#main.#')
+  [ ${#tests[@]} -gt 0 ] || nothing mysql-test
   run own -- "${tests[@]}"
 }
 
@@ -100,6 +107,7 @@ run_guard() {
     [ -n "${tests[guard $options]:-}" ] || kinds+=("$options")
     tests[guard $options]+=" $test"
   done < <(sed 's/#.*//' patches/guard.list)
+  [ ${#kinds[@]} -gt 0 ] || nothing patches/guard.list
   for kind in "${kinds[@]}"; do
     # Upstream's tests look for the files of a purge when the statement ends.
     arguments=(--mysqld=--loose-binlog-purge-background=OFF)

@@ -63,6 +63,22 @@ def test_stop_does_not_mind_processes_that_end_meanwhile(checkout):
         churn.wait()
 
 
+def test_stop_waits_for_what_monitor_left(checkout):
+    """When it returns, nothing writes in build/run any more."""
+    folder = checkout.path / "build/run/monitor"
+    folder.mkdir(parents=True)
+    program = checkout.path / "prometheus"
+    late = "trap 'sleep 2; touch late; exit' TERM; touch ready; while :; do sleep 0.1; done"
+    program.write_text(f"#!/bin/bash\n{late}\n")
+    program.chmod(0o755)
+    # In the background of a shell that ends: it is not our child, and no zombie of ours.
+    subprocess.run(["sh", "-c", '"$0" >/dev/null 2>&1 &', program], cwd=folder, check=True)
+    wait_until(lambda: (folder / "ready").exists())
+    status, output = checkout.run("demo/stop.sh")
+    assert status == 0 and "is told to end" in output, output
+    assert (folder / "late").exists()
+
+
 def test_clean_stops_the_demonstration_first(checkout, server):
     process, binary = server("build/run/data")
     binary.unlink()

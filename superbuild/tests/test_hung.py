@@ -78,4 +78,4 @@ def test_it_ends_with_the_run_that_began_it(tmp_path, start):
     said = subprocess.run(
         [*shell, WATCH, tmp_path, start], capture_output=True, text=True, timeout=300, check=True
     )
-    assert said.stdout == "began\n"
+    assert (said.stdout, said.stderr) == ("began\n", "")

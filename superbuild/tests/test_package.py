@@ -59,15 +59,6 @@ def test_lists_that_are_not_there(trees):
     assert status == 1 and "nothing was found to compare with" in output
 
 
-def test_what_may_be_missing_has_a_reason(monkeypatch, tmp_path, capsys):
-    (tmp_path / "missing").write_text("# named\nfile share/x* it is said so\n")
-    monkeypatch.setattr(compare, "HERE", tmp_path)
-    assert not compare.report({"file": ({"a", "share/xy"}, {"a"})})
-    assert "named:   file share/x* - it is said so" in capsys.readouterr().out
-    # The reason counts for files only.
-    assert compare.report({"option": ({"a", "share/xy"}, {"a"})})
-
-
 def test_options_of_a_program(tmp_path):
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\necho '  --max-rows=#  see --other_one'\necho 'port   0'\n")

@@ -35,6 +35,8 @@ def test_the_worst_combination_of_a_test_counts(tmp_path):
     assert found[1]["reason"] == "mysqltest: At line 3: query failed"
     assert found[1]["seconds"] == 3.0
     assert found[3]["reason"] == "left out by mysql-test-run"
+    found = upstream_tests.outcomes(report, "s", ["a", "late"], "debug", complete=False)
+    assert [row["test"] for row in found] == ["s.a"], "the next run makes up for the other"
 
 
 def test_a_difference_needs_an_explanation():

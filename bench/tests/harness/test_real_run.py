@@ -236,6 +236,7 @@ def test_the_harness_is_killed(house: House, server_file: Path) -> None:
         time.sleep(0.05)
     while not house.servers_running() and time.monotonic() < end:
         time.sleep(0.05)
+    assert process.poll() is None and house.servers_running()
     process.kill()
     process.communicate()
     end = time.monotonic() + 1800
