@@ -43,6 +43,7 @@ rm -rf -- "$work"
 mkdir -p -- "$work/sluice"
 trap 'rm -rf -- "$work"' EXIT
 cp -r packaging/debian "$work/sluice/debian"
+# shellcheck disable=SC2001 # an expansion takes & in one shell for what was found, and not in another
 sed -i "s/^Maintainer: .*/Maintainer: $(sed 's|[\/&]|\\&|g' <<<"$maintainer")/" "$work/sluice/debian/control"
 cat >"$work/sluice/debian/changelog" <<CHANGES
 sluice ($version) unstable; urgency=medium

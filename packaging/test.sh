@@ -53,7 +53,6 @@ inside() {
   debian_inside "timeout 600 sh -c $(printf %q "$*")" 9>&- &
   wait $!
 }
-inside 'ip link set lo up' 2>/dev/null || inside 'true'
 
 failed=0
 # check WORDS COMMAND: the command succeeds in there.
@@ -93,8 +92,8 @@ check "it answers root on the socket" "$(sql 'SELECT @@version') | grep -x '.*-s
 check "it runs as mysql" '[ "$(stat -c %U "/proc/$(cat /run/mysqld/mysqld.pid)")" = mysql ]'
 check "root has no password, and gets in by the socket alone" \
   "$(sql "SELECT plugin FROM mysql.user WHERE user = 'root' AND host = 'localhost'") | grep -x auth_socket"
-check "nobody else is root" "mysqladmin ping && ! setpriv --reuid=nobody --clear-groups mysql -u root -e 'DO 0'"
-check "nobody gets in by the network without a password" "mysqladmin ping && ! mysql -h 127.0.0.1 -P 3306 -u root -e 'DO 0'"
+check "nobody else is root" "setpriv --reuid=nobody --clear-groups mysql -u root -e 'DO 0' 2>&1 | grep 'ERROR 1698'"
+check "nobody gets in by the network without a password" "mysql -h 127.0.0.1 -P 3306 -u root -e 'DO 0' 2>&1 | grep 'ERROR 1698'"
 check "no account is without a password or a lock" "$(sql "SELECT COUNT(*) FROM mysql.user WHERE plugin <> 'auth_socket' AND authentication_string = '' AND account_locked = 'N'") | grep -x 0"
 check "it listens on loopback only" "$(sql 'SELECT @@bind_address') | grep -x 127.0.0.1"
 check "the data is for mysql alone" '[ "$(stat -c %U:%G:%a /var/lib/mysql)" = mysql:mysql:750 ] && [ "$(stat -c %U:%a /var/lib/mysql-files)" = mysql:750 ]'
@@ -140,6 +139,13 @@ if [ -n "$stock" ]; then
 fi
 check "purged and told so, it removes the data" \
   "SLUICE_REMOVE_DATA=yes apt-get -qy purge sluice-server sluice-client sluice-common && ! [ -e /var/lib/mysql ] && ! [ -e /var/lib/mysql-files ]"
+check "a MariaDB's data elsewhere is refused, and left alone" \
+  "mkdir -p /etc/mysql/conf.d /srv/other/mysql && touch /srv/other/ibdata1 && printf '[mysqld]\\ndatadir = /srv/other\\n' >/etc/mysql/conf.d/elsewhere.cnf &&
+   ! $install $ours >/tmp/said 2>&1 && grep 'srv/other holds the data of another server' /tmp/said && [ -e /srv/other/ibdata1 ] && ! [ -e /srv/other/mysql.ibd ]"
+check "a directory elsewhere is made and used" \
+  "mv /srv/other /srv/mariadb && dpkg --configure sluice-server && [ -e /srv/other/mysql.ibd ] && systemctl start mysql && $(sql 'SELECT @@datadir') | grep -x /srv/other/"
+check "and stays when all is purged" \
+  "SLUICE_REMOVE_DATA=yes apt-get -qy purge sluice-server sluice-client sluice-common && [ -e /srv/other/mysql.ibd ] && rm /etc/mysql/conf.d/elsewhere.cnf"
 check "a MariaDB's data is refused, and left alone" \
   "mkdir -p /var/lib/mysql/mysql && touch /var/lib/mysql/ibdata1 && $install $ours 2>&1 | grep 'holds the data of another server' && [ -e /var/lib/mysql/ibdata1 ] && ! [ -e /var/lib/mysql/mysql.ibd ]"
 echo "test-packages: $suite: $failed checks failed$([ "$failed" -eq 0 ] || echo ", see $log")"

@@ -161,7 +161,9 @@ def run_part(preset, build, tree, suite, names, switches):
         complete = b"Not all tests completed" not in output.read()
     rows = outcomes(xml, suite, names, build, complete)
     if len(rows) < len(names):
-        print(f"upstream-tests: {len(names) - len(rows)} tests were not begun, see {log}; next time")
+        print(
+            f"upstream-tests: {len(names) - len(rows)} tests were not begun, see {log}; next time"
+        )
     for row in rows:
         if row["outcome"] == "failed":
             logs = mtr / "var" / "log" / row["test"].partition(".")[2]

@@ -32,9 +32,23 @@ _ABOUT = (
     "of them are slower than, seconds_at_zero how many saw no update. "
     "redo_turns: how often the redo log was written through."
 )
-_SHOWN = ["throughput", "processor_time", "latency_p50", "latency_p99", "latency_max", "worst_second"]
+_SHOWN = [
+    "throughput",
+    "processor_time",
+    "latency_p50",
+    "latency_p99",
+    "latency_max",
+    "worst_second",
+]
 _SHOWN += ["slow_second", "seconds_at_zero", "redo_turns", "pages_read", "pages_written", "syncs"]
-_RATIOS = ["throughput", "processor_time", "latency_p50", "latency_p99", "worst_second", "slow_second"]
+_RATIOS = [
+    "throughput",
+    "processor_time",
+    "latency_p50",
+    "latency_p99",
+    "worst_second",
+    "slow_second",
+]
 
 
 class Sustained(IoUpdate):
