@@ -30,11 +30,11 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 
 #include "my_time.h"
 #include "mysql/components/services/log_builtins.h"
 #include "mysqld_error.h"
-#include "plugin/lru_stats/lru_observer.h"
 #include "sql/auth/auth_acls.h"
 #include "sql/auth/auth_common.h"
 #include "sql/field.h"
@@ -78,6 +78,9 @@ bool check_server() {
 }
 
 void log_error(const char *message) {
+  /* The service's handles are one set for the library. */
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> guard(mutex);
   if (!init_logging_service_for_plugin(&reg_srv, &log_bi, &log_bs)) {
     LogPluginErrMsg(ERROR_LEVEL, ER_LOG_PRINTF_MSG, "%s", message);
     deinit_logging_service_for_plugin(&reg_srv, &log_bi, &log_bs);
@@ -113,18 +116,6 @@ bool store_text(Field *field, const char *value) {
          TYPE_ERR_OOM;
 }
 
-bool no_buffer_pool(const char *table) {
-  if (server()->instances() != 0) return false;
-  char message[256];
-  snprintf(
-      message, sizeof(message),
-      "%s needs the buffer pool of InnoDB, which is not there yet: load it "
-      "with plugin-load-add, not with early-plugin-load",
-      table);
-  log_error(message);
-  return true;
-}
-
 void raise_switch_error(int error, int bytes) {
   if (error == NO_MEMORY) {
     my_error(ER_OUTOFMEMORY, MYF(ME_FATALERROR), bytes);
@@ -138,8 +129,19 @@ void raise_switch_error(int error, int bytes) {
   }
 }
 
-void log_switch_error(const char *table, int error) {
+int start_part(Part part, bool enabled, const char *table) {
   char message[256];
+  if (server()->instances() == 0) {
+    snprintf(
+        message, sizeof(message),
+        "%s needs the buffer pool of InnoDB, which is not there yet: load it "
+        "with plugin-load-add, not with early-plugin-load",
+        table);
+    log_error(message);
+    return 1;
+  }
+  const int error = enabled ? switch_part(part, true) : 0;
+  if (error == 0) return 0;
   if (error == NO_MEMORY) {
     snprintf(message, sizeof(message), "%s: not enough memory", table);
   } else {
@@ -147,6 +149,7 @@ void log_switch_error(const char *table, int error) {
              "%s: its thread cannot be created (errno %d)", table, error);
   }
   log_error(message);
+  return 1;
 }
 
 bool access_denied(THD *thd) {
@@ -231,7 +234,7 @@ mysql_declare_plugin(lru_stats){
         PLUGIN_LICENSE_GPL,
         lru_stats::init_innodb_lru_index_stats,
         nullptr, /* check uninstall */
-        lru_stats::deinit_innodb_lru_index_stats,
+        lru_stats::stop_part<lru_stats::Part::INDEXES>,
         lru_stats::plugin_version,
         nullptr, /* status variables */
         lru_stats::innodb_lru_index_stats_variables,
@@ -247,7 +250,7 @@ mysql_declare_plugin(lru_stats){
         PLUGIN_LICENSE_GPL,
         lru_stats::init_innodb_lru_age_histogram,
         nullptr, /* check uninstall */
-        lru_stats::deinit_innodb_lru_age_histogram,
+        lru_stats::stop_part<lru_stats::Part::AGES>,
         lru_stats::plugin_version,
         nullptr, /* status variables */
         lru_stats::innodb_lru_age_histogram_variables,
@@ -263,7 +266,7 @@ mysql_declare_plugin(lru_stats){
         PLUGIN_LICENSE_GPL,
         lru_stats::init_innodb_lru_whatif,
         nullptr, /* check uninstall */
-        lru_stats::deinit_innodb_lru_whatif,
+        lru_stats::stop_part<lru_stats::Part::WHATIF>,
         lru_stats::plugin_version,
         nullptr, /* status variables */
         lru_stats::innodb_lru_whatif_variables,

@@ -29,7 +29,6 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 #include "my_sys.h"
 #include "mysqld_error.h"
-#include "plugin/lru_stats/lru_observer.h"
 #include "plugin/lru_stats/lru_stats.h"
 #include "sql/field.h"
 #include "sql/sql_show.h"
@@ -108,40 +107,20 @@ static bool fill(THD *thd, TABLE *table) try {
 /** Where innodb_lru_age_histogram_enabled is kept. */
 static bool enabled = true;
 
-static void update_enabled(MYSQL_THD thd, SYS_VAR *, void *, const void *save) {
-  const auto on = *static_cast<const bool *>(save);
-  const int error = change_setting(
-      thd, on != enabled, [on] { return switch_part(Part::AGES, on); },
-      [on](int result) { enabled = on && result == 0; });
-  if (error != 0) raise_switch_error(error);
-}
-
 static MYSQL_SYSVAR_BOOL(
     enabled, enabled, PLUGIN_VAR_OPCMDARG,
     "Whether INFORMATION_SCHEMA.INNODB_LRU_AGE_HISTOGRAM is filled. Setting it "
     "to "
     "OFF forgets what is there, setting it to ON starts afresh.",
-    nullptr, update_enabled, true);
+    nullptr, (update_enabled<Part::AGES, enabled>), true);
 
 SYS_VAR *innodb_lru_age_histogram_variables[] = {MYSQL_SYSVAR(enabled),
                                                  nullptr};
 
 int init_innodb_lru_age_histogram(void *p) {
   register_observer();
-  if (init_table<fill>(p, columns) ||
-      no_buffer_pool("INNODB_LRU_AGE_HISTOGRAM"))
-    return 1;
-  const int error = enabled ? switch_part(Part::AGES, true) : 0;
-  if (error != 0) {
-    log_switch_error("INNODB_LRU_AGE_HISTOGRAM", error);
-    return 1;
-  }
-  return 0;
-}
-
-int deinit_innodb_lru_age_histogram(void *) {
-  switch_part(Part::AGES, false);
-  return 0;
+  if (init_table<fill>(p, columns)) return 1;
+  return start_part(Part::AGES, enabled, "INNODB_LRU_AGE_HISTOGRAM");
 }
 
 }  // namespace lru_stats

@@ -27,7 +27,6 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 #include "my_sys.h"
 #include "mysqld_error.h"
-#include "plugin/lru_stats/lru_observer.h"
 #include "plugin/lru_stats/lru_stats.h"
 #include "sql/field.h"
 #include "sql/sql_show.h"
@@ -102,20 +101,12 @@ static bool fill(THD *thd, TABLE *table) {
 /** Where innodb_lru_index_stats_enabled is kept. */
 static bool enabled = true;
 
-static void update_enabled(MYSQL_THD thd, SYS_VAR *, void *, const void *save) {
-  const auto on = *static_cast<const bool *>(save);
-  const int error = change_setting(
-      thd, on != enabled, [on] { return switch_part(Part::INDEXES, on); },
-      [on](int result) { enabled = on && result == 0; });
-  if (error != 0) raise_switch_error(error);
-}
-
 static MYSQL_SYSVAR_BOOL(
     enabled, enabled, PLUGIN_VAR_OPCMDARG,
     "Whether INFORMATION_SCHEMA.INNODB_LRU_INDEX_STATS is filled. Setting it "
     "to "
     "OFF forgets what is there, setting it to ON starts all counters at zero.",
-    nullptr, update_enabled, true);
+    nullptr, (update_enabled<Part::INDEXES, enabled>), true);
 
 SYS_VAR *innodb_lru_index_stats_variables[] = {MYSQL_SYSVAR(enabled), nullptr};
 
@@ -142,20 +133,8 @@ static ST_FIELD_INFO *fields_info() {
 
 int init_innodb_lru_index_stats(void *p) {
   register_observer();
-  if (init_table<fill>(p, fields_info()) ||
-      no_buffer_pool("INNODB_LRU_INDEX_STATS"))
-    return 1;
-  const int error = enabled ? switch_part(Part::INDEXES, true) : 0;
-  if (error != 0) {
-    log_switch_error("INNODB_LRU_INDEX_STATS", error);
-    return 1;
-  }
-  return 0;
-}
-
-int deinit_innodb_lru_index_stats(void *) {
-  switch_part(Part::INDEXES, false);
-  return 0;
+  if (init_table<fill>(p, fields_info())) return 1;
+  return start_part(Part::INDEXES, enabled, "INNODB_LRU_INDEX_STATS");
 }
 
 }  // namespace lru_stats

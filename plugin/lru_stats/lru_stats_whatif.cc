@@ -30,7 +30,6 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 #include "my_sys.h"
 #include "mysqld_error.h"
-#include "plugin/lru_stats/lru_observer.h"
 #include "plugin/lru_stats/lru_stats.h"
 #include "sql/field.h"
 #include "sql/sql_class.h"
@@ -154,14 +153,6 @@ static void update_times(MYSQL_THD, SYS_VAR *, void *variable,
   set_whatif_times(times);
 }
 
-static void update_enabled(MYSQL_THD thd, SYS_VAR *, void *, const void *save) {
-  const auto on = *static_cast<const bool *>(save);
-  const int error = change_setting(
-      thd, on != enabled, [on] { return switch_part(Part::WHATIF, on); },
-      [on](int result) { enabled = on && result == 0; });
-  if (error != 0) raise_switch_error(error);
-}
-
 static void update_memory(MYSQL_THD thd, SYS_VAR *, void *, const void *save) {
   const auto bytes = *static_cast<const unsigned long long *>(save);
   const int error = change_setting(
@@ -177,7 +168,7 @@ static MYSQL_SYSVAR_BOOL(
     enabled, enabled, PLUGIN_VAR_OPCMDARG,
     "Whether INFORMATION_SCHEMA.INNODB_LRU_WHATIF is filled. Setting it to OFF "
     "forgets what is there, setting it to ON starts afresh.",
-    nullptr, update_enabled, true);
+    nullptr, (update_enabled<Part::WHATIF, enabled>), true);
 
 static MYSQL_SYSVAR_ULONGLONG(
     memory, memory, PLUGIN_VAR_RQCMDARG,
@@ -202,8 +193,7 @@ SYS_VAR *innodb_lru_whatif_variables[] = {
 
 int init_innodb_lru_whatif(void *p) {
   register_observer();
-  if (init_table<fill>(p, columns) || no_buffer_pool("INNODB_LRU_WHATIF"))
-    return 1;
+  if (init_table<fill>(p, columns)) return 1;
 
   /* Values from the command line have not been checked. */
   std::vector<uint32_t> times;
@@ -216,17 +206,7 @@ int init_innodb_lru_whatif(void *p) {
   }
   set_whatif_times(times);
   set_whatif_memory(memory);
-  const int error = enabled ? switch_part(Part::WHATIF, true) : 0;
-  if (error != 0) {
-    log_switch_error("INNODB_LRU_WHATIF", error);
-    return 1;
-  }
-  return 0;
-}
-
-int deinit_innodb_lru_whatif(void *) {
-  switch_part(Part::WHATIF, false);
-  return 0;
+  return start_part(Part::WHATIF, enabled, "INNODB_LRU_WHATIF");
 }
 
 }  // namespace lru_stats

@@ -424,7 +424,6 @@ void buf_lru_hook_added(buf_page_t *bpage, bool old) {
   ut_ad(mutex_own(&buf_pool_from_bpage(bpage)->LRU_list_mutex));
   if (LEFT_OUT("mutate_lru_added")) return;
 
-  if (!old) bpage->lru_history.set_index(Buf_lru_history::NEW);
   if (!buf_lru_trace_on()) return;
   const auto page = buf_lru_trace_page(bpage->id);
   if (!buf_lru_trace_takes(page)) return;
@@ -434,9 +433,9 @@ void buf_lru_hook_added(buf_page_t *bpage, bool old) {
                 bpage->buf_pool_index);
 }
 
-void buf_lru_hook_reused(const buf_page_t *bpage) {
+void buf_lru_hook_created(const buf_page_t *bpage) {
   ut_ad(bpage->buf_fix_count > 0);
-  if (LEFT_OUT("mutate_lru_reused")) return;
+  if (LEFT_OUT("mutate_lru_created")) return;
 
   bpage->lru_history.set_index(Buf_lru_history::NEW);
 }

@@ -132,11 +132,13 @@ static_assert(sizeof(Buf_lru_history) == 4, "must fit into padding");
 @param[in]      old    true if it was read, false if it was created */
 void buf_lru_hook_added(buf_page_t *bpage, bool old);
 
-/** Notes a page that is created although it is in the pool already: it may now
-belong to another index. Not before the caller has latched it: getting the page
-is an access, which would determine the index from what the frame still has.
-@param[in]  bpage  page; the caller holds its latch, and no mutex */
-void buf_lru_hook_reused(const buf_page_t *bpage);
+/** Notes a page that is being created: its frame still has what was in it, so
+its index is not known. Of a page that comes into the pool, before others can
+see it. Of one that is in the pool already, not before the caller has latched
+it: getting the page is an access, which would determine the index.
+@param[in]  bpage  page, buffer-fixed by the caller until its header is written
+*/
+void buf_lru_hook_created(const buf_page_t *bpage);
 
 /** Notes an access to a page whose Buf_lru_history::sampled() is true.
 @param[in]  bpage  page, buffer-fixed by the caller */
