@@ -39,6 +39,7 @@
 #include "sql/derror.h"  // ER_THD
 #include "sql/lock_wait_privileges.h"
 #include "sql/mdl.h"
+#include "sql/mdl_context_backup.h"
 #include "sql/mdl_lock_timeout.h"
 #include "sql/sql_class.h"
 #include "sql/sql_error.h"
@@ -340,10 +341,39 @@ class Mdl_reporter : public MDL_timeout_reporter {
               Timeout_type timeout, const MDL_blocker &blocker) const override;
 };
 
-void Mdl_reporter::find_fast_path_owner(const MDL_key &key [[maybe_unused]],
-                                        unsigned types [[maybe_unused]],
-                                        MDL_blocker *blocker
-                                        [[maybe_unused]]) const {
+/**
+  Find a lock of a prepared XA transaction without a connection. The performance
+  schema has such a lock, with the thread that took it and owns it no more.
+
+  @param key    Object.
+  @param types  Bitmap of types of locks.
+
+  @return type of the strongest lock found, SHARED_WRITE also for its variant of
+  low priority; MDL_TYPE_END if there is none.
+*/
+enum_mdl_type find_prepared_xa_lock(const MDL_key &key, unsigned types) {
+  DBUG_EXECUTE_IF("mutate_1205_prepared_xa", return MDL_TYPE_END;);
+  for (const auto type : {MDL_SHARED_WRITE, MDL_SHARED_READ, MDL_SHARED,
+                          MDL_INTENTION_EXCLUSIVE}) {
+    if ((types & (1U << type)) != 0 &&
+        MDL_context_backup_manager::instance().any_context(
+            [&key, type](MDL_context *context) {
+              return context->owns_equal_or_stronger_lock(&key, type);
+            }))
+      return type;
+  }
+  return MDL_TYPE_END;
+}
+
+void Mdl_reporter::find_fast_path_owner(const MDL_key &key, unsigned types,
+                                        MDL_blocker *blocker) const {
+  const enum_mdl_type xa_type = find_prepared_xa_lock(key, types);
+  if (xa_type != MDL_TYPE_END) {
+    blocker->kind = MDL_blocker::HOLDER;
+    blocker->type = xa_type;
+    blocker->owner = MDL_blocker::PREPARED_XA;
+    return;
+  }
 #ifdef WITH_PERFSCHEMA_STORAGE_ENGINE
   /* The performance schema has a record of each lock, with the owner. */
   DBUG_EXECUTE_IF("mutate_fast_path_types", types &= (1U << MDL_SHARED) |
@@ -447,11 +477,6 @@ Own_lock_wait_timeout_guard::Own_lock_wait_timeout_guard() {
 
 Own_lock_wait_timeout_guard::~Own_lock_wait_timeout_guard() {
   --own_timeout_depth;
-}
-
-void expose_xa_locks(MDL_context *context) {
-  DBUG_EXECUTE_IF("mutate_1205_prepared_xa", return;);
-  if (opt_lock_wait_timeout_details) context->set_needs_thr_lock_abort(true);
 }
 
 void report_table_flush_timeout(THD *thd, const TABLE_SHARE *share) {

@@ -38,7 +38,6 @@
 #include "my_inttypes.h"
 #include "my_sys.h"
 
-class MDL_context;
 class THD;
 struct TABLE;
 struct TABLE_SHARE;
@@ -59,15 +58,6 @@ class Own_lock_wait_timeout_guard {
   Own_lock_wait_timeout_guard &operator=(const Own_lock_wait_timeout_guard &) =
       delete;
 };
-
-/**
-  Move the locks of a prepared XA transaction to the slow path, where
-  find_mdl_blocker() finds them and their owner. Does nothing while
-  lock_wait_timeout_details is OFF.
-
-  @param context  The transaction's; not known to other threads yet.
-*/
-void expose_xa_locks(MDL_context *context);
 
 /**
   Raise ER_LOCK_WAIT_TIMEOUT for a wait until nobody uses an old version of a
