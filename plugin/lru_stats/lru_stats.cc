@@ -35,6 +35,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "my_time.h"
 #include "mysql/components/services/log_builtins.h"
 #include "mysqld_error.h"
+#include "plugin/lru_stats/lru_stats_part.h"
 #include "sql/auth/auth_acls.h"
 #include "sql/auth/auth_common.h"
 #include "sql/field.h"

@@ -36,7 +36,6 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "my_sqlcommand.h"
 #include "mysql/plugin.h"
 #include "mysql_com.h"
-#include "plugin/lru_stats/lru_observer.h"
 #include "sql/debug_sync.h"
 #include "sql/mysqld.h"
 #include "sql/table.h"
@@ -224,34 +223,6 @@ int change_setting(MYSQL_THD thd, bool differ, Change &&change, Store &&store) {
 @param[in]  error  what change_setting() returned
 @param[in]  bytes  memory that was asked for, 0 if that is not known */
 void raise_switch_error(int error, int bytes = 0);
-
-/** Update function of a variable ..._enabled.
-@tparam  PART     part of the observer that fills the table
-@tparam  ENABLED  where the variable is kept */
-template <Part PART, bool &ENABLED>
-void update_enabled(MYSQL_THD thd, SYS_VAR *, void *, const void *save) {
-  const auto on = *static_cast<const bool *>(save);
-  const int error = change_setting(
-      thd, on != ENABLED, [on] { return switch_part(PART, on); },
-      [on](int result) { ENABLED = on && result == 0; });
-  if (error != 0) raise_switch_error(error);
-}
-
-/** Ends the init function of a table that the observer fills.
-@param[in]  part     part of the observer
-@param[in]  enabled  true if it is to be switched on
-@param[in]  table    name of the table, for the error log
-@return 0, or 1 when the plugin cannot be loaded; the reason is in the error log
-then */
-int start_part(Part part, bool enabled, const char *table);
-
-/** Deinit function of such a table.
-@return 0 */
-template <Part PART>
-int stop_part(void *) {
-  switch_part(PART, false);
-  return 0;
-}
 
 /** Writes to the error log.
 @param[in]  message  text */

@@ -27,7 +27,9 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 #include "my_sys.h"
 #include "mysqld_error.h"
+#include "plugin/lru_stats/lru_observer.h"
 #include "plugin/lru_stats/lru_stats.h"
+#include "plugin/lru_stats/lru_stats_part.h"
 #include "sql/field.h"
 #include "sql/sql_show.h"
 
