@@ -147,13 +147,11 @@ Lru_policy::Walk Lru_flusher::walk(const Lru_policy::State &state) {
 
   auto &hp = m_pool->lru_hp;
   mutex_enter(&m_pool->LRU_list_mutex);
-  size_t zip_frames{0};
-  if ((buf_LRU_evict_from_unzip_LRU(m_pool) ||
-       DBUG_EVALUATE_IF("lru_flusher_takes_unzip_LRU", true, false)) &&
+  if (buf_LRU_evict_from_unzip_LRU(m_pool) &&
       DBUG_EVALUATE_IF("lru_flusher_keeps_unzip_LRU", false, true)) {
-    zip_frames = buf_free_from_unzip_LRU_list_batch(m_pool, walk.wanted());
-    walk.evicted(zip_frames);
-    m_freed += zip_frames;
+    const auto n = buf_free_from_unzip_LRU_list_batch(m_pool, walk.wanted());
+    walk.evicted(n);
+    m_freed += n;
   }
 
   auto *bpage = UT_LIST_GET_LAST(m_pool->LRU);
@@ -202,8 +200,7 @@ Lru_policy::Walk Lru_flusher::walk(const Lru_policy::State &state) {
   });
 
   add(m_statistics.rounds, 1);
-  add(m_statistics.pages_evicted, walk.n_evicted() - zip_frames);
-  add(m_statistics.zip_frames, zip_frames);
+  add(m_statistics.pages_evicted, walk.n_evicted());
   if (walk.n_evicted() > 0) {
     MONITOR_INC_VALUE_CUMULATIVE(
         MONITOR_LRU_BATCH_EVICT_TOTAL_PAGE, MONITOR_LRU_BATCH_EVICT_COUNT,

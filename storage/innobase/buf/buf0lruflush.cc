@@ -332,9 +332,7 @@ std::atomic<uint64_t> n_preflush_left{0};
 
 /** The sums of all instances. */
 struct Sums {
-  /** With zip_frames. */
   uint64_t pages_evicted{};
-  uint64_t zip_frames{};
   uint64_t pages_flushed{};
   uint64_t preflush_left{n_preflush_left};
   uint64_t rounds{};
@@ -351,9 +349,7 @@ Sums sums() {
   if (all == nullptr) return sums;
   for (const auto &flusher : *all) {
     const auto &of = flusher->statistics();
-    const uint64_t zip_frames = of.zip_frames;
-    sums.pages_evicted += of.pages_evicted + zip_frames;
-    sums.zip_frames += zip_frames;
+    sums.pages_evicted += of.pages_evicted;
     sums.pages_flushed += of.pages_flushed;
     sums.rounds += of.rounds;
     sums.wakeups += of.wakeups;
@@ -385,10 +381,7 @@ ulint buf_lru_flusher_preflush(ulint n_pages, ulint pages_for_lsn, lsn_t age,
 
   Lru_preflush_policy::State state;
   state.now = now.count();
-  const auto counts = sums();
-  state.evicted = counts.pages_evicted - counts.zip_frames;
-  DBUG_EXECUTE_IF("mutate_lru_flusher_preflush_frames",
-                  state.evicted = counts.pages_evicted;);
+  state.evicted = sums().pages_evicted;
   state.for_lsn = pages_for_lsn;
   state.age = static_cast<double>(age) / static_cast<double>(limit);
   state.is_old = is_old;

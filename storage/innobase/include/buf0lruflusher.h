@@ -82,9 +82,6 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   agree at every moment. */
   struct Statistics {
     Counter pages_evicted{0};
-    /** Not in pages_evicted: frames of pages that stay in the pool compressed.
-     */
-    Counter zip_frames{0};
     Counter pages_flushed{0};
     Counter rounds{0};
     Counter wakeups{0};
