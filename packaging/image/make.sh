@@ -28,43 +28,24 @@ fi
 packages=$(realpath -- "${1:?usage: make.sh PACKAGES TO [SUITE]}") to=$(realpath -- "$2") suite=${3:-bookworm}
 base=$here/build/debian/$suite.slim
 log=$to/image.log
-fail() {
-  printf 'image: error: %s\n' "$@" >&2
-  exit 1
-}
-[ "$(id -u)" -eq 0 ] || fail "debootstrap and a chroot need root"
-command -v debootstrap >/dev/null || fail "debootstrap is missing: apt-get install debootstrap"
+name=image
+# shellcheck source=superbuild/debian/machine.sh
+. "$here/superbuild/debian/machine.sh"
 for part in server client common; do
   compgen -G "$packages/sluice-${part}_*.deb" >/dev/null ||
     fail "there is no sluice-$part in $packages; 'make package' makes it"
 done
-# shellcheck disable=SC2016 # apt expands it
-archives=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' 'Origin: Debian' | sort -u)
-# shellcheck disable=SC2016 # apt expands it
-archive=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' |
-  sort -u | head -n 1)
-[ -n "$archive" ] || fail "apt knows no Debian archive here (after 'apt-get update' it may)"
-# Security updates and the rest, as far as this machine takes them.
-sources=$(awk -v suite="$suite" '$2 ~ "^" suite { print "deb", $1, $2, "main" }' <<<"$archives")
-: "${sources:=deb $archive $suite main}"
 
-mkdir -p -- "$here/build/debian"
-exec 9>"$base.lock"
-flock --nonblock 9 || fail "another run works on $base"
 work=$base.work
-rm -rf --one-file-system -- "$work"
-trap 'rm -rf --one-file-system -- "$work"' EXIT
-if [ ! -e "$base/complete" ]; then
-  echo "image: making a minimal Debian $suite, $base"
-  rm -rf --one-file-system -- "$base"
-  mkdir -p -- "$base"
-  unshare --mount --propagation private -- debootstrap --variant=minbase "$suite" "$base/root" "$archive" >"$log" 2>&1 ||
-    fail "debootstrap failed, see $log"
-  touch -- "$base/complete"
-fi
 root=$work/root
+debian_claim "$base" "$work"
 mkdir -p -- "$work"
-cp -a --reflink=auto -- "$base/root" "$root"
+debian_root "$suite" "$base" "$root" "$log" ''
+# Security updates and the rest, as far as this machine takes them.
+# shellcheck disable=SC2016 # apt expands it
+sources=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' 'Origin: Debian' | sort -u |
+  awk -v suite="$suite" '$2 ~ "^" suite { print "deb", $1, $2, "main" }')
+: "${sources:=deb ${archive:?} $suite main}"
 
 # Slim: neither manuals nor translations; licenses stay.
 cat >"$root/etc/dpkg/dpkg.cfg.d/slim" <<'SLIM'

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# A minimal Debian with systemd, in namespaces of its own. Sourced by a script that has set `name`,
+# A minimal Debian, with systemd if it is to be booted in namespaces of its own. Sourced by a script that has set `name`,
 # for its messages. Nothing of the machine's own is touched, and nothing stays mounted, however the
 # script ends.
 
@@ -23,10 +23,11 @@ debian_claim() {
   trap 'exit 1' INT TERM
 }
 
-# debian_root SUITE BASE ROOT LOG: ROOT is a copy of BASE/root, which debootstrap makes once, from the
-# archive that this machine's apt knows.
+# debian_root SUITE BASE ROOT LOG [PACKAGE,...]: ROOT is a copy of BASE/root, which debootstrap makes once,
+# from $archive, the archive that this machine's apt knows. The packages are those for a boot, if none
+# are given.
 debian_root() {
-  local suite=$1 base=$2 root=$3 log=$4 archive
+  local suite=$1 base=$2 root=$3 log=$4 include=${5-systemd,systemd-sysv,dbus,ca-certificates}
   # shellcheck disable=SC2016 # apt expands it
   archive=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' |
     sort -u | head -n 1)
@@ -35,7 +36,7 @@ debian_root() {
     echo "debian: making a minimal Debian $suite, $base"
     rm -rf --one-file-system -- "$base"
     mkdir -p -- "$base"
-    unshare --mount --propagation private -- debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,ca-certificates \
+    unshare --mount --propagation private -- debootstrap --variant=minbase ${include:+"--include=$include"} \
       "$suite" "$base/root" "$archive" >"$log" 2>&1 || fail "debootstrap failed, see $log"
     touch -- "$base/complete"
   fi
