@@ -139,6 +139,15 @@ if [ -n "$stock" ]; then
 fi
 check "purged and told so, it removes the data" \
   "SLUICE_REMOVE_DATA=yes apt-get -qy purge sluice-server sluice-client sluice-common && ! [ -e /var/lib/mysql ] && ! [ -e /var/lib/mysql-files ]"
+check "an initialisation that fails leaves nothing" \
+  "mkdir -p /etc/mysql/conf.d && printf '[mysqld]\\nno_such_option = 1\\n' >/etc/mysql/conf.d/bad.cnf && ! $install $ours >/tmp/said 2>&1 &&
+   grep 'no data directory could be made' /tmp/said && [ -z \"\$(ls -A /var/lib/mysql /var/lib/mysql-files | grep -v :)\" ]"
+check "one that was killed is named, and nothing is removed" \
+  "rm /etc/mysql/conf.d/bad.cnf && touch /var/lib/mysql/half /var/lib/mysql-files/sluice-server-initialize.sql &&
+   ! dpkg --configure sluice-server >/tmp/said 2>&1 && grep 'an earlier installation ended' /tmp/said && [ -e /var/lib/mysql/half ]"
+check "what the messages say mends both" \
+  "rm /var/lib/mysql/half /var/lib/mysql-files/sluice-server-initialize.sql && dpkg --configure sluice-server && $(sql 'SELECT @@version') | grep sluice &&
+   SLUICE_REMOVE_DATA=yes apt-get -qy purge sluice-server sluice-client sluice-common"
 check "a MariaDB's data elsewhere is refused, and left alone" \
   "mkdir -p /etc/mysql/conf.d /srv/other/mysql && touch /srv/other/ibdata1 && printf '[mysqld]\\ndatadir = /srv/other\\n' >/etc/mysql/conf.d/elsewhere.cnf &&
    ! $install $ours >/tmp/said 2>&1 && grep 'srv/other holds the data of another server' /tmp/said && [ -e /srv/other/ibdata1 ] && ! [ -e /srv/other/mysql.ibd ]"
