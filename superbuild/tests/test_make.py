@@ -101,7 +101,7 @@ def test_topologies_of_servers_that_are_there_build_nothing(checkout):
     )
     command = commands_of(checkout, "test-topologies", *given)
     assert "cmake" not in command
-    assert f"--sluice {checkout.path}/one/sluice.toml --stock /other/stock.toml" in command
+    assert f"--sluice '{checkout.path}/one/sluice.toml' --stock '/other/stock.toml'" in command
     assert command.endswith("superbuild/topologies -k 'group or clone'")
     command = commands_of(checkout, "test-topologies")
     for preset in ("package", "package-stock"):
