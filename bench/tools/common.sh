@@ -107,7 +107,7 @@ start_server() {
   become_server "$1" "$2" --socket="$socket" --skip-networking --loose-mysqlx=OFF \
     --plugin-dir="$PWD/build/$1/obj/plugin_output_directory" "${@:3}" >>"$home/out" 2>&1 &
   server_pid=$!
-  preset=$1
+  started=$1
   until client --execute='DO 0' 2>/dev/null; do
     kill -0 "$server_pid" || {
       tail "$home/log" >&2
@@ -124,7 +124,7 @@ stop_server() {
 }
 
 client() {
-  "build/$preset/obj/runtime_output_directory/mysql" --no-defaults --socket="$socket" --user=root "$@"
+  "build/$started/obj/runtime_output_directory/mysql" --no-defaults --socket="$socket" --user=root "$@"
 }
 
 # value STATEMENT: without the columns' names.

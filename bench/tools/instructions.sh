@@ -28,7 +28,6 @@ preset=unoptimised rounds=5 load=oltp_point_select statements=5000 rows=10000 po
 parse "preset rounds load statements rows pool binary_log options" "$@"
 counts rounds statements rows
 [[ $preset =~ ^(unoptimised|release)$ ]] || wrong "preset is '$preset', not unoptimised or release"
-ours=$preset
 mebibytes pool >/dev/null
 [[ $load =~ ^[a-z_]+$ ]] || wrong "load is '$load', not the name of a test of sysbench"
 case $binary_log in
@@ -37,7 +36,7 @@ case $binary_log in
   *) wrong "binary_log is '$binary_log', not on or off" ;;
 esac
 programs valgrind=valgrind callgrind_control=valgrind sysbench=sysbench
-built stock "$ours"
+built stock "$preset"
 work_folder
 
 bench() {
@@ -77,7 +76,7 @@ measure() {
   measured="$((totals / statements)) $(awk "BEGIN { printf \"%.3f\", ($after - $before) / $statements }")"
 }
 
-for server in stock "$ours"; do
+for server in stock "$preset"; do
   initialize_server "$server" "$home/$server"
   start "$server"
   value 'CREATE DATABASE sbtest'
@@ -86,11 +85,11 @@ for server in stock "$ours"; do
 done
 
 echo "instructions of one event of $load, and pages it reads; $statements events a figure"
-printf '%-6s %8s %7s %11s %7s %9s\n' round stock pages "$ours" pages ratio
+printf '%-6s %8s %7s %11s %7s %9s\n' round stock pages "$preset" pages ratio
 for ((round = 1; round <= rounds; round++)); do
   measure stock
   read -r stock stock_pages <<<"$measured"
-  measure "$ours"
+  measure "$preset"
   read -r sluice sluice_pages <<<"$measured"
   printf '%-6s %8s %7s %11s %7s %9s\n' "$round" "$stock" "$stock_pages" "$sluice" "$sluice_pages" \
     "$(awk "BEGIN { printf \"%.5f\", $sluice / $stock }")"
