@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
 import numpy as np
+import pymysql.cursors
 
 from harness import shim, sysbench
 from harness.errors import BenchError
@@ -26,14 +27,34 @@ _OPS = "3000"
 _CLIENTS = (16, 64)
 #: Loads by name: the sysbench test, or a pure reader beside the updates.
 _UPDATES, _SELECTS, _READER = "updates", "selects", "updates+reader"
+_READER_FIGURES = (
+    "reader_p99",
+    "reader_max",
+    "reader_io",
+    "reader_io_statement_max",
+    "reader_other_max",
+)
 _FLUSHER_MAX = "innodb_lru_flusher_free_wait_max_us"
 
 _ABOUT = (
     "The server's disk is held to so many reads and so many writes a second (cgroup), and each "
     "fsync takes some milliseconds more (a shim). Data and settings are those of io-update. "
     "updates+reader: one connection reads rows by primary key beside the updates, one after the "
-    "other; reader_max and reader_p99 are how long its statements take."
+    "other; reader_max and reader_p99 are how long its statements take. The performance schema is "
+    "on for this load and times the I/O of that connection's thread in data files: reader_io is "
+    "the mean of one such operation, reader_io_statement_max the longest time that one statement "
+    "spent in them, reader_other_max the longest time that one statement spent otherwise."
 )
+
+#: Operations of the connection's own thread in data files, and picoseconds in them.
+_OWN_IO = """
+    SELECT io.COUNT_STAR, io.SUM_TIMER_WAIT
+    FROM performance_schema.events_waits_summary_by_thread_by_event_name io
+    JOIN performance_schema.threads USING (THREAD_ID)
+    WHERE PROCESSLIST_ID = CONNECTION_ID()
+      AND EVENT_NAME = 'wait/io/file/innodb/innodb_data_file'
+"""
+_PICOSECONDS_A_MS = 1e9
 
 
 class CloudDisk(IoUpdate):
@@ -67,12 +88,13 @@ class CloudDisk(IoUpdate):
 
     def points(self) -> Sequence[Point]:
         settings = self._settings() | {"flush_method": "O_DIRECT"}
+        timed = settings | {"performance_schema": "on"}
         return [
             Point(
                 self._dataset(1),
                 {"load": load, "clients": clients, "sync": sync},
                 self._seconds + 2,
-                settings,
+                timed if load == _READER else settings,
                 disk_ops=self._disk_ops,
                 environment=self._slow_sync(sync),
             )
@@ -104,9 +126,7 @@ class CloudDisk(IoUpdate):
         if point.parameters["load"] == _READER:
             with _Reader(server, load.rows) as reader:
                 self._measure_load(server, load, clients, into)
-            into.figure("reader_p99", float(np.percentile(reader.milliseconds, 99)), "ms")
-            into.figure("reader_max", max(reader.milliseconds), "ms")
-            into.figure("reader_statements", len(reader.milliseconds), "statements")
+            reader.figures(into)
         else:
             self._measure_load(server, load, clients, into)
         longest = server.status("innodb_lru_flusher%").get(_FLUSHER_MAX)
@@ -117,7 +137,7 @@ class CloudDisk(IoUpdate):
         frame = results.figures()
         keys = ["sync", "load", "clients"]
         shown = ["throughput", "processor_time", "latency_p50", "latency_p99", "latency_max"]
-        shown += ["reader_p99", "reader_max", "free_wait_max"]
+        shown += [*_READER_FIGURES, "free_wait_max"]
         shown += ["pages_read", "pages_written", "syncs"]
         caption = "Median of the rounds, and their range in brackets."
         blocks: list[Block] = [Table(spread.overview(frame, keys, shown, results.servers), caption)]
@@ -143,7 +163,8 @@ class _Reader:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._read)
         self._error: Exception | None = None
-        self.milliseconds: list[float] = []
+        #: Of each statement: milliseconds, its I/O operations, milliseconds in these.
+        self._statements: list[tuple[float, int, float]] = []
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -156,15 +177,36 @@ class _Reader:
         if self._error is not None:
             raise BenchError(f"the reader failed: {self._error}") from self._error
 
+    def figures(self, into: Measurement) -> None:
+        milliseconds, operations, in_io = np.array(self._statements).T
+        if operations.sum() == 0:
+            raise BenchError("the reader read no page from the disk: nothing to measure")
+        into.figure("reader_statements", len(milliseconds), "statements")
+        into.figure("reader_p99", float(np.percentile(milliseconds, 99)), "ms")
+        into.figure("reader_max", milliseconds.max(), "ms")
+        into.figure("reader_io", in_io.sum() / operations.sum(), "ms an operation")
+        into.figure("reader_io_statement_max", in_io.max(), "ms")
+        into.figure("reader_other_max", (milliseconds - in_io).max(), "ms")
+
     def _read(self) -> None:
         keys = np.random.default_rng(5)
         try:
             with self._connection.cursor() as cursor:
+                before = self._own_io(cursor)
                 while not self._stop.is_set():
                     key = int(keys.integers(1, self._rows + 1))
                     started = time.perf_counter()
                     cursor.execute("SELECT c FROM sbtest1 WHERE id = %s", (key,))
                     cursor.fetchall()
-                    self.milliseconds.append(1000 * (time.perf_counter() - started))
+                    took = 1000 * (time.perf_counter() - started)
+                    after = self._own_io(cursor)
+                    self._statements.append((took, after[0] - before[0], after[1] - before[1]))
+                    before = after
         except Exception as error:  # noqa: BLE001 - the thread that asked for it raises it
             self._error = error
+
+    @staticmethod
+    def _own_io(cursor: pymysql.cursors.Cursor) -> tuple[int, float]:
+        cursor.execute(_OWN_IO)
+        operations, picoseconds = cursor.fetchone()
+        return int(operations), int(picoseconds) / _PICOSECONDS_A_MS

@@ -125,6 +125,10 @@ def test_a_disk_that_is_held(house: House, server_file: Path) -> None:
     # What was read ahead of the burst's own two seconds is not counted by the server.
     assert figures["pages_read"] < 1.5 * 400
     assert figures["reader_max"] >= figures["reader_p99"] > 0
+    # Some 400 operations a second for five connections: milliseconds for each.
+    assert 1 < figures["reader_io"] <= figures["reader_io_statement_max"]
+    assert figures["reader_io_statement_max"] <= figures["reader_max"]
+    assert 0 < figures["reader_other_max"] <= figures["reader_max"]
     groups = Path("/sys/fs/cgroup")
     assert not [*groups.glob("sluice-bench-*"), *groups.glob("*/sluice-bench-*")]
 
