@@ -22,16 +22,11 @@ fail() {
 }
 
 # Not installed without being asked: Debian starts what it installs.
-missing=()
-while read -r package; do
-  case $package in '' | '#'*) continue ;; esac
-  [ "$package" != chromium-headless-shell ] || [ -n "${PICTURE:-}" ] || continue
-  dpkg-query --show --showformat='${db:Status-Status}\n' "$package" 2>/dev/null | grep -q '^installed' ||
-    missing+=("$package")
-done <demo/packages
-if [ ${#missing[@]} -gt 0 ]; then
+missing=$(superbuild/dependencies.sh --missing demo/packages)
+[ -n "${PICTURE:-}" ] || missing=${missing/chromium-headless-shell/}
+if [ -n "$missing" ]; then
   echo "monitor: these packages are missing; install them and run make again:" >&2
-  echo "  apt-get install --no-install-recommends ${missing[*]}" >&2
+  echo "  apt-get install --no-install-recommends ${missing//$'\n'/ }" >&2
   echo "Debian starts Prometheus and the exporter as services when it installs them. They are not" >&2
   echo "needed here: systemctl disable --now prometheus prometheus-sql-exporter" >&2
   exit 1

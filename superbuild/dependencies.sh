@@ -1,16 +1,26 @@
 #!/usr/bin/env bash
 # Installs the Debian packages of superbuild/packages, and of the lists that are named, that
 # are missing. Says which; needs root for it, and without root prints the command and stops.
+#
+#   dependencies.sh [LIST ...]
+#   dependencies.sh --missing LIST ...   only prints those of the lists that are missing
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+lists=(superbuild/packages) only_print=
+if [ "${1:-}" = --missing ]; then
+  lists=() only_print=yes
+  shift
+fi
+lists+=("$@")
 
 command -v dpkg-query >/dev/null || {
   echo "dependencies: this is not a Debian system, so nothing is installed; superbuild/packages lists what the build needs" >&2
   exit 0
 }
-for list in "$@"; do
+for list in "${lists[@]:-}"; do
   [ -f "$list" ] || {
-    echo "dependencies: there is no list of packages '$list'; usage: dependencies.sh [LIST ...], from the checkout" >&2
+    echo "dependencies: there is no list of packages '$list'; usage: dependencies.sh [--missing] [LIST ...], from the checkout" >&2
     exit 2
   }
 done
@@ -20,8 +30,12 @@ while read -r package; do
   # shellcheck disable=SC2016 # dpkg-query expands it
   status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) || status=
   [ "$status" = installed ] || missing+=("$package")
-done < <(cat superbuild/packages "$@")
+done < <(cat "${lists[@]}")
 [ ${#missing[@]} -gt 0 ] || exit 0
+if [ -n "$only_print" ]; then
+  printf '%s\n' "${missing[@]}"
+  exit 0
+fi
 
 install=(apt-get install --yes --no-install-recommends "${missing[@]}")
 if [ "$(id -u)" -ne 0 ]; then

@@ -96,13 +96,7 @@ debian_offers() {
     return 1
   }
   local archive apt_dir keyring=/usr/share/keyrings/debian-archive-keyring.gpg signed=''
-  # shellcheck disable=SC2016 # apt expands it
-  archive=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' \
-    'Origin: Debian' 'Label: Debian' | sort -u | head -n 1)
-  [ -n "$archive" ] || {
-    say "upstream: apt knows no Debian archive here (after 'apt-get update' it may)"
-    return 1
-  }
+  archive=$("$here/superbuild/debian/archive.sh") || return 1
   say "upstream: trying the Debian archive, source package $DEBIAN_SOURCE of $DEBIAN_SUITE"
   apt_dir=$cache/apt
   mkdir -p "$apt_dir/lists/partial" "$apt_dir/archives/partial"

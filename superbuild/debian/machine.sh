@@ -28,10 +28,7 @@ debian_claim() {
 # are given.
 debian_root() {
   local suite=$1 base=$2 root=$3 log=$4 include=${5-systemd,systemd-sysv,dbus,ca-certificates}
-  # shellcheck disable=SC2016 # apt expands it
-  archive=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' |
-    sort -u | head -n 1)
-  [ -n "$archive" ] || fail "apt knows no Debian archive here (after 'apt-get update' it may)"
+  archive=$("$(dirname "${BASH_SOURCE[0]}")/archive.sh") || exit 1
   if [ ! -e "$base/complete" ]; then
     echo "debian: making a minimal Debian $suite, $base"
     rm -rf --one-file-system -- "$base"
