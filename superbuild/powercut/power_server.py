@@ -4,15 +4,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
 import threading
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "stress"))
+SUPERBUILD = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(SUPERBUILD), str(SUPERBUILD / "stress")]
 
+import keyring
 import server as stress
 
 COPYING = threading.Lock()
@@ -32,9 +33,7 @@ class PowerServer(stress.Server):
             for word in self._command
         ]
         if self.can_encrypt:
-            (home / "plugins" / "component_keyring_file.cnf").write_text(
-                json.dumps({"path": str(files / "keyring"), "read_only": False}), encoding="ascii"
-            )
+            keyring.configure(home / "plugins", keyring.kept_in(files / "keyring"))
 
     def _provide(self, binary: Path) -> None:
         """A link, or one to a copy: a user may link only to files of its own."""

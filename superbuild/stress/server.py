@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,9 @@ from typing import Any, ClassVar
 import pymysql
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "superbuild"))
+
+import keyring
 
 SANITIZER = re.compile(r"AddressSanitizer|LeakSanitizer|runtime error:")
 ASSERTION = re.compile(r"Assertion failure|mysqld got signal|\[FATAL\]")
@@ -62,32 +66,21 @@ class Server:
         self.binary = programs / "mysqld"
         self._provide(binary)
         plugins = objects / "plugin_output_directory"
-        self.can_encrypt = (plugins / "component_keyring_file.so").is_file()
+        self.can_encrypt = (plugins / keyring.LIBRARY).is_file()
         if self.can_encrypt:
-            (programs / "mysqld.my").write_text(
-                '{"components": "file://component_keyring_file"}', encoding="ascii"
-            )
-            (home / "component_keyring_file.cnf").write_text(
-                f'{{"path": "{home / "keyring"}", "read_only": false}}', encoding="ascii"
-            )
+            (programs / "mysqld.my").write_text(keyring.MANIFEST, encoding="ascii")
+            keyring.plugins(plugins, home / "plugins", keyring.kept_in(home / "keyring"))
+            plugins = home / "plugins"
         self._command = [
             str(self.binary),
             "--no-defaults",
             f"--basedir={objects}",
             f"--lc-messages-dir={objects / 'share'}",
-            f"--plugin-dir={home / 'plugins' if self.can_encrypt else plugins}",
+            f"--plugin-dir={plugins}",
             f"--datadir={self.data}",
             f"--user={getpass.getuser()}",
             f"--log-error={self.log}",
         ]
-        if self.can_encrypt:
-            # A component reads its settings beside itself.
-            (home / "plugins").mkdir()
-            for library in plugins.glob("*.so"):
-                (home / "plugins" / library.name).symlink_to(library)
-            (home / "plugins" / "component_keyring_file.so").unlink()
-            shutil.copy2(plugins / "component_keyring_file.so", home / "plugins")
-            shutil.move(home / "component_keyring_file.cnf", home / "plugins")
         self._options = options
         self._environment = SANITIZERS | dict(environment or {})
         self.socket = home / "sock"

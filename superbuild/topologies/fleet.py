@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import keyring
 from loopback import free_port
 
 from harness.server import Server
@@ -61,7 +62,6 @@ def install(definition: ServerDefinition, where: Path) -> ServerDefinition:
     """The same server in a folder of its own, with a keyring if the data directory wants one."""
     programs, plugins = where / "bin", where / "plugins"
     programs.mkdir(parents=True)
-    plugins.mkdir()
     # It looks for the list of its components beside its binary, which no link may stand for.
     mysqld = programs / "mysqld"
     try:
@@ -70,13 +70,7 @@ def install(definition: ServerDefinition, where: Path) -> ServerDefinition:
         shutil.copy2(definition.mysqld, mysqld)
     (programs / "mysqld.my").write_text('{"read_local_manifest": true}')
     assert definition.plugins is not None
-    for library in definition.plugins.glob("*.so"):
-        (plugins / library.name).symlink_to(library)
-    # A component reads its settings beside itself.
-    keyring = plugins / "component_keyring_file.so"
-    keyring.unlink()
-    shutil.copy2(definition.plugins / keyring.name, keyring)
-    (plugins / "component_keyring_file.cnf").write_text('{"read_local_config": true}')
+    keyring.plugins(definition.plugins, plugins, '{"read_local_config": true}')
     return dataclasses.replace(definition, mysqld=mysqld, plugins=plugins)
 
 
@@ -109,10 +103,8 @@ class Member(Server):
 
     def keyring(self) -> None:
         """From its next start on, it has a keyring."""
-        (self.data / "mysqld.my").write_text('{"components": "file://component_keyring_file"}')
-        (self.data / "component_keyring_file.cnf").write_text(
-            f'{{"path": "{self.home / "keyring"}", "read_only": false}}'
-        )
+        (self.data / "mysqld.my").write_text(keyring.MANIFEST)
+        keyring.configure(self.data, keyring.kept_in(self.home / "keyring"))
 
     def up(self, *more: str) -> None:
         options = [
