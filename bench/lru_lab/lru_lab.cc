@@ -39,6 +39,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "lru_lab_policy.h"
 
 using lru_lab::Belady;
+using lru_lab::is_set;
 using lru_lab::make_load;
 using lru_lab::make_policy;
 using lru_lab::Number;
@@ -108,8 +109,12 @@ int main(int argc, char **argv) {
     if (n == all) break;
     touches.clear();
     if (!load->next(touches, now_us)) break;
-    for (const auto &[page, created] : touches) {
-      const bool missing = policy->touch(page, created, now_us / 1000);
+    for (const auto &[page, created, arrives, length] : touches) {
+      if (is_set("lengths")) policy->shorten(length);
+      const bool missing = arrives
+                               ? policy->arrive(page, now_us / 1000)
+                               : policy->touch(page, created, now_us / 1000);
+      if (arrives && !missing) continue;
       if (best && !created) belady.note(page);
       references++;
       if (timed && missing && !created) now_us += read_us;

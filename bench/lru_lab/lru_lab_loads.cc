@@ -222,18 +222,18 @@ Trace_load::Trace_load(const std::string &path) {
     uint64_t page;
     uint64_t time_kind;
   } record;
+  uint64_t length = 0;
   while (gzread(file, &record, sizeof(record)) ==
          static_cast<int>(sizeof(record))) {
-    const auto kind = record.time_kind & 7;
+    const auto kind = static_cast<Kind>(record.time_kind & 7);
+    if (kind == LENGTH) length = record.page;
+    if (kind == EVICT || kind == GONE) length--;
     if (kind > ACCESS) continue;
     const auto [it, fresh] =
         numbers.try_emplace(record.page, static_cast<Page>(numbers.size()));
-    if (kind == READ) {
-      /* The access that waits for it follows. */
-      m_reads.push_back(m_events.size());
-      continue;
-    }
-    m_events.push_back({it->second, kind == CREATE,
+    if (kind == READ) m_reads.push_back(m_events.size());
+    if (kind != ACCESS) length++;
+    m_events.push_back({it->second, kind, static_cast<uint32_t>(length),
                         static_cast<double>(record.time_kind >> 3)});
   }
   gzclose(file);

@@ -25,6 +25,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,10 @@ namespace lru_lab {
 struct Touch {
   Page page;
   bool created;
+  /** It is being read, and not accessed yet. */
+  bool arrives{false};
+  /** Pages that the server has in its list now. */
+  size_t length{SIZE_MAX};
 };
 
 class Load {
@@ -55,7 +60,7 @@ class Load {
   virtual double least_misses(size_t) const { return -1; }
 };
 
-/** Events that lru_record.cc has recorded. A "query" is one access. */
+/** Events that lru_record.cc has recorded. A "query" is one of them. */
 class Trace_load : public Load {
  public:
   explicit Trace_load(const std::string &path);
@@ -70,16 +75,18 @@ class Trace_load : public Load {
     if (m_next == m_events.size()) return false;
     const auto &event = m_events[m_next++];
     now_us = event.us - m_events[0].us;
-    touches.push_back({event.page, event.created});
+    touches.push_back({event.page, event.kind == CREATE, event.kind == READ,
+                       event.length});
     return true;
   }
 
  private:
-  /** As in buf0lrustats.h. */
-  enum { READ = 0, CREATE = 1, ACCESS = 2 };
+  /** As in buf0lrustats.h, but for the first record. */
+  enum Kind : uint8_t { READ, CREATE, ACCESS, YOUNG, EVICT, GONE, LENGTH = 7 };
   struct Event {
     Page page;
-    bool created;
+    Kind kind;
+    uint32_t length;
     double us;
   };
   std::vector<size_t> m_reads;

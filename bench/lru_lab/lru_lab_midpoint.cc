@@ -46,6 +46,7 @@ class Midpoint : public Policy {
         m_frames(static_cast<size_t>(number("frames"))),
         m_most_free(static_cast<size_t>(number("free"))),
         m_refill(number("refill") / 100),
+        m_shortened(is_set("lengths")),
         m_free(m_frames),
         m_ratio(
             std::clamp(std::floor(number("pct") * 1024 / 100), 51.0, 1024.0)),
@@ -64,7 +65,8 @@ class Midpoint : public Policy {
 
   bool touch(Page p, bool created, double now) override {
     auto &page = m_pages[p];
-    if (m_most_free > 0 && m_refill == 0 && now >= m_next_second) {
+    if (m_most_free > 0 && m_refill == 0 && now >= m_next_second &&
+        !m_shortened) {
       m_next_second = now + 1000;
       if (m_free < m_most_free) refill(); /* the page cleaner's round */
     }
@@ -72,6 +74,16 @@ class Midpoint : public Policy {
     if (missing) come(p, created, now);
     access(p, missing && !created, now);
     return missing;
+  }
+
+  bool arrive(Page p, double now) override {
+    if (m_pages[p].there) return false;
+    come(p, false, now);
+    return true;
+  }
+
+  void shorten(size_t length) override {
+    while (m_list.size() > length) evict();
   }
 
  private:
@@ -104,6 +116,7 @@ class Midpoint : public Policy {
   }
 
   void take_frame() {
+    if (m_shortened) return;
     if (m_most_free == 0) {
       if (m_free == 0) evict();
     } else if (m_free == 0) {
@@ -284,6 +297,7 @@ class Midpoint : public Policy {
   size_t m_frames;
   size_t m_most_free;
   double m_refill;
+  bool m_shortened;
   size_t m_free;
   double m_ratio;
   double m_time;

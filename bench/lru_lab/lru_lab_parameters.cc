@@ -34,6 +34,7 @@ std::map<std::string, double> parameters{
     {"free", 128},   // most free frames; 0: one page leaves as one comes
     {"refill", 50},  // they are filled up again below that percentage; 0: below
                      // one, and once a second (stock)
+    {"lengths", 0},   // 1: the list is as long as it was in the trace
     {"tolerance", 20},   // BUF_LRU_OLD_TOLERANCE
     {"first", 0},        // 1: with time 0, too, the access that reads is none
     {"anchor", 0},       // 1: the boundary hands out no youth

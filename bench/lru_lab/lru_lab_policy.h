@@ -40,6 +40,11 @@ class Policy {
   @param[in]  now      milliseconds
   @return whether the pool did not have it */
   virtual bool touch(Page page, bool created, double now) = 0;
+  /** A read began; the access that waits for it follows.
+  @return whether the page has come now; if not, it comes with the access */
+  virtual bool arrive(Page, double) { return false; }
+  /** The list has to be no longer than that before the next touch. */
+  virtual void shorten(size_t) {}
   /** Pages that moved in the lists of the pool, to give an idea of the work. */
   uint64_t m_moves{0};
   /** Sum of the list's lengths when a page came in, and how many did. */

@@ -19,14 +19,17 @@ this program; if not, write to the Free Software Foundation, Inc.,
 
 /** @file bench/lru_lab/lru_record.cc
  A plugin for the laboratory, not for production: writes what happens to every
- page of the pool into a compressed file, for `lru_lab trace=`. record.sh builds
- and uses it. LRU_RECORD_FILE in the environment of the server names the file.
+ page of the pool into a compressed file, for `lru_lab trace=`. measure.py
+ --record builds and uses it. LRU_RECORD_FILE in the environment of the server
+ names the file.
 
  A record is two numbers of 8 bytes: tablespace << 32 | page; microseconds << 3
- | kind, as in buf0lrustats.h. Of a page that is young one access in 16 ms is
- recorded, see docs/design/lru_observatory.md. Not to be loaded together with
- INNODB_LRU_WHATIF: events are taken out by one of them only. */
+ | kind, as in buf0lrustats.h. The first one has the length of the list in place
+ of a page, and the kind 7. Of a page that is young one access in 16 ms is
+ recorded, see docs/design/lru_observatory.md. The tables of lru_stats that take
+ events out have to be off: an event is taken out once. */
 
+#define MYSQL_DYNAMIC_PLUGIN
 #include <mysql/plugin.h>
 
 #include <algorithm>
@@ -53,6 +56,10 @@ void write_all() {
   std::vector<innodb_lru_event_t> waiting;
   uint64_t dropped = 0;
   uint64_t written = 0;
+  innodb_lru_pool_t pool;
+  server->pool(&pool);
+  const uint64_t length[] = {pool.lru_pages, 7};
+  gzwrite(file, length, sizeof(length));
   const auto put = [&](size_t n) {
     for (size_t i = 0; i < n; i++) {
       const uint64_t record[] = {waiting[i].page,

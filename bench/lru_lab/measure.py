@@ -12,6 +12,10 @@ point select; the Performance Schema counts them, and the scans. A setting is in
 with more options of the server: 37/1000/innodb_old_blocks_turnover=50. It may begin with the name of
 another server and a colon, stock:37/1000; all servers use the same data, one after the other.
 
+--record FOLDER: also records the accesses to pages, one file for each setting and repeat (not on
+stock, which has no hooks), and compares what the server read with what the simulation makes of the
+same accesses, in the second half of the file.
+
 Counts are no times: they do not depend on what else the machine does, unless a setting is near to
 what the speed of the load makes of it.
 """
@@ -38,8 +42,12 @@ from harness.settings import size_in_bytes
 
 _HERE = Path(__file__).resolve().parent
 _DEPTH = 1024  #: innodb_lru_scan_depth, its default
+#: What the LRU flusher keeps free: at least so many pages, or those of so long (buf0lrupolicy.h).
+_MIN_FREE, _HORIZON_SECONDS = 128, 0.03
 _DEFAULT_TIME = 1000  #: innodb_old_blocks_time, its default
 _DEFAULT_TURNOVER = "25"  #: innodb_old_blocks_turnover, its default
+#: Tables of lru_stats that take events out, which can be done once.
+_TAKES_EVENTS = ("whatif", "age_histogram", "index_stats")
 _COUNTERS = (
     "SELECT SUM(NUMBER_PAGES_READ) AS reads_, SUM(DATABASE_PAGES) AS pages,"
     " SUM(FREE_BUFFERS) AS free, SUM(PAGES_MADE_YOUNG) AS made_young"
@@ -70,6 +78,7 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, default=places.DATA / "lru-lab")
     parser.add_argument("--lab", type=Path, default=places.WORK / "lru_lab")
     parser.add_argument("--csv", type=Path)
+    parser.add_argument("--record", type=Path, help="a folder for recorded accesses")
     parser.add_argument("--name", default="", help="written into the CSV")
     options = parser.parse_args()
     build_lab(options.lab)
@@ -78,7 +87,9 @@ def main() -> None:
         # Not always in the same order.
         settings_now = options.settings.split(",")[:: -1 if repeat % 2 else 1]
         for setting in settings_now:
-            rows += [{"repeat": repeat, **row} for row in Measurement(options, setting).run()]
+            record = options.record and options.record / f"{setting.replace('/', '-')}.{repeat}.gz"
+            measured = Measurement(options, setting, record).run()
+            rows += [{"repeat": repeat, **row} for row in measured]
             write(options.csv, rows)
     print(summary(rows))
 
@@ -139,8 +150,9 @@ def build_lab(target: Path) -> None:
 
 
 class Measurement:
-    def __init__(self, options: argparse.Namespace, setting: str) -> None:
+    def __init__(self, options: argparse.Namespace, setting: str, record: Path | None) -> None:
         self._options = options
+        self._record = record
         self._setting = setting
         name, _, setting = setting.rpartition(":")
         definition = server_definition.load(name or options.server)
@@ -150,10 +162,12 @@ class Measurement:
         pct, time_ms, *self._extra = setting.split("/")
         self._pct, self._time = int(pct), int(time_ms)
         self._load = dict(part.split("=") for part in options.load.split(","))
+        if record and "stock" in self._server.name:
+            raise BenchError("--record: stock has no hooks; name settings without 'stock:'")
 
     def run(self) -> list[dict[str, Any]]:
         self._fill()
-        self._start(size_in_bytes(self._options.pool))
+        self._start(size_in_bytes(self._options.pool), record=self._record)
         try:
             (leaves,) = self._server.rows(
                 "SELECT stat_value AS pages FROM mysql.innodb_index_stats WHERE table_name ="
@@ -198,6 +212,9 @@ class Measurement:
             f" simulated {simulated:.4f} ({error:+.1f} %)",
             flush=True,
         )
+        if self._record:
+            replayed = self._replay(self._record, frames, spans)
+            rows = [row | replayed for row in rows]
         return rows
 
     def _fill(self) -> None:
@@ -222,10 +239,17 @@ class Measurement:
             self._server.stop()
         mark.write_text(json.dumps(wanted))
 
-    def _start(self, pool: int) -> None:
+    def _start(self, pool: int, record: Path | None = None) -> None:
         # A default that is set would be obeyed, and innodb_old_blocks_turnover would not.
         is_default = self._time == _DEFAULT_TIME
         time = () if is_default else (f"--innodb_old_blocks_time={self._time}",)
+        extra = [f"--innodb_old_blocks_pct={self._pct}", *time, *(f"--{e}" for e in self._extra)]
+        environment = {}
+        if record:
+            record.parent.mkdir(parents=True, exist_ok=True)
+            environment["LRU_RECORD_FILE"] = str(record.resolve())
+            extra += [f"--plugin-dir={self._recorder()}", "--plugin-load-add=lru_record.so"]
+            extra += [f"--innodb_lru_{part}_enabled=OFF" for part in _TAKES_EVENTS]
         self._server.start(
             {
                 "buffer_pool_size": pool,
@@ -234,8 +258,51 @@ class Measurement:
                 "adaptive_hash_index": "off",
                 "performance_schema": "on" if self._scans() else "off",
             },
-            extra=(f"--innodb_old_blocks_pct={self._pct}", *time, *(f"--{e}" for e in self._extra)),
+            environment,
+            extra,
         )
+
+    def _recorder(self) -> Path:
+        """A folder with the server's plugins and the one that records."""
+        plugins = self._server.definition.plugins
+        if plugins is None:
+            raise BenchError(f"--record: {self._server.name} has no folder of plugins")
+        folder = self._options.lab.parent / "lru_record" / self._server.name
+        folder.mkdir(parents=True, exist_ok=True)
+        for library in plugins.glob("*.so"):
+            link = folder / library.name
+            link.unlink(missing_ok=True)
+            link.symlink_to(library)
+        command = ["c++", "-O2", "-std=c++20", "-shared", "-fPIC", str(_HERE / "lru_record.cc")]
+        command += ["-o", str(folder / "lru_record.so"), f"-I{places.ROOT}"]
+        command += [f"-I{places.ROOT}/build/tree", f"-I{places.ROOT}/build/tree/include"]
+        command += [f"-I{plugins.parent}/include", "-lz"]
+        subprocess.run(command, check=True)
+        return folder
+
+    def _replay(self, record: Path, frames: int, spans: list[dict[str, Any]]) -> dict[str, int]:
+        """Simulates what was recorded. The first half of it fills the pool."""
+        if not record.is_file():
+            raise BenchError(f"nothing was recorded, see {self._server.home}/mysqld.log")
+        arguments = [*self._policy(frames, spans), f"frames={frames}", f"trace={record}"]
+        reads = {}
+        for lengths, name in ((0, "own"), (1, "recorded")):
+            done = subprocess.run(
+                [str(self._options.lab), *arguments, "warm=1e15", f"lengths={lengths}"],
+                stdout=subprocess.PIPE,
+                check=True,
+                text=True,
+            )
+            said = json.loads(done.stdout.splitlines()[-1])
+            reads["trace_reads"] = said["recorded_reads"]
+            reads[f"trace_reads_{name}_lengths"] = said["reads"]
+            error = 100 * (said["reads"] / said["recorded_reads"] - 1)
+            print(
+                f"== {record} last half: {said['recorded_reads']} read, {said['reads']} simulated"
+                f" with {name} lengths of the list ({error:+.1f} %)",
+                flush=True,
+            )
+        return reads
 
     def _count(self) -> dict[str, float]:
         (row,) = self._server.rows(_COUNTERS)
@@ -306,15 +373,8 @@ class Measurement:
         if "insert_every" in load:
             # Ten rows at a time; they are no executions of a prepared statement.
             load["create_every"] = str(round(int(load.pop("insert_every")) * self._rows_page / 10))
-        policy = [f"pct={self._pct}", f"time={self._time}"]
-        turnover = self._turnover()
-        if turnover != "0":
-            policy += [f"turn={turnover}", "earn=1"]
-        # As the page cleaner and the LRU flusher do it, see buf0lrupolicy.h.
-        flusher = [f"free={min(128, frames // 32)}", "refill=50"]
-        policy += [f"free={_DEPTH}", "refill=0"] if self._is_stock() else flusher
         arguments = [
-            *policy,
+            *self._policy(frames, spans),
             *(f"{name}={value}" for name, value in load.items()),
             f"rows={self._options.rows}",
             f"rows_page={self._rows_page}",
@@ -330,6 +390,17 @@ class Measurement:
         )
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         return [line["reads_query"] * self._per_statement() for line in lines[: len(spans)]]
+
+    def _policy(self, frames: int, spans: list[dict[str, Any]]) -> list[str]:
+        policy = [f"pct={self._pct}", f"time={self._time}"]
+        turnover = self._turnover()
+        if turnover != "0":
+            policy += [f"turn={turnover}", "earn=1"]
+        if self._is_stock():
+            return [*policy, f"free={_DEPTH}", "refill=0"]
+        read = sum(span["reads"] for span in spans) / sum(span["seconds"] for span in spans)
+        free = max(min(_MIN_FREE, frames // 32), round(_HORIZON_SECONDS * read))
+        return [*policy, f"free={free}", "refill=50"]
 
     def _turnover(self) -> str:
         """innodb_old_blocks_turnover where it has an effect, else 0."""

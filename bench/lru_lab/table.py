@@ -8,6 +8,12 @@ A pool of 64M and 1.5 million rows (20 548 leaves in three levels), 20 000 queri
 are the first 200 000 queries from an empty pool on, `steady` the 300 000 after a million. A number
 is reads a query by the least there can be: of the known distribution, or, where that changes, of
 Belady's optimum, which knows the future and which nothing can reach.
+
+    python3 bench/lru_lab/table.py --traces build/bench/traces/*.gz
+
+What measure.py --record has recorded, the second half of each file: reads by those of the server.
+The list is as long as the server's was. Youth is earned wherever the turnover sets the wait.
+LRU, S3-FIFO, W-TinyLFU and Belady's have a list of constant length, that of the midpoint on average.
 """
 
 from __future__ import annotations
@@ -24,6 +30,7 @@ from typing import Any
 
 _HERE = Path(__file__).resolve().parent
 _COMMON = ("rows=1500000", "frames=4000", "query_us=30", "read_us=70")
+_TRACE = ("frames=4096", "free=255", "refill=50", "lengths=1", "warm=1e15")
 _PHASES = {
     "cold": ("warm=0", "queries=200000"),
     "steady": ("warm=1000000", "queries=300000"),
@@ -73,7 +80,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--traces", type=Path, nargs="*", help="recorded accesses")
     options = parser.parse_args()
+    loads = {path.stem: path for path in options.traces or ()} or _LOADS
+    phases = {"recorded": _TRACE} if options.traces else _PHASES
     with tempfile.TemporaryDirectory() as folder:
         lab = Path(folder) / "lru_lab"
         sources = map(str, _HERE.glob("lru_lab*.cc"))
@@ -82,8 +92,12 @@ def main() -> None:
 
         def simulate(case: tuple[str, str, str]) -> dict[str, Any]:
             phase, load, policy = case
-            arguments = [*_COMMON, *_PHASES[phase]]
-            arguments += _LOADS[load].split() + _POLICIES[policy].split()
+            arguments = [*phases[phase], *_POLICIES[policy].split()]
+            if options.traces:
+                arguments.append(f"trace={loads[load]}")
+                arguments += ["earn=1"] if "turn=" in _POLICIES[policy] else []
+            else:
+                arguments += [*_COMMON, *_LOADS[load].split()]
             done = subprocess.run(
                 [str(lab), *arguments], stdout=subprocess.PIPE, check=True, text=True
             )
@@ -92,7 +106,12 @@ def main() -> None:
             return {"phase": phase, "load": load, "policy": policy, **said}
 
         cases = [
-            (phase, load, policy) for phase in _PHASES for load in _LOADS for policy in _POLICIES
+            (phase, load, policy)
+            for phase in phases
+            for load in loads
+            for policy in _POLICIES
+            # Free frames in the tens of per cent are no question of a recorded length.
+            if not (options.traces and "free=" in _POLICIES[policy])
         ]
         with ThreadPoolExecutor(options.jobs) as pool:
             rows = list(pool.map(simulate, cases))
@@ -102,19 +121,29 @@ def main() -> None:
             writer = csv.DictWriter(file, names)
             writer.writeheader()
             writer.writerows(rows)
-    for phase in _PHASES:
+    for phase in phases:
         print(f"\n{phase}\n")
         print(table([row for row in rows if row["phase"] == phase]))
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    reads = {(row["load"], row["policy"]): row["reads_query"] for row in rows}
-    least = {row["load"]: row.get("least") or reads[row["load"], "optimum"] for row in rows}
-    loads = list(_LOADS)
+    loads = list(dict.fromkeys(row["load"] for row in rows))
+    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    by_case = {(row["load"], row["policy"]): row for row in rows}
     lines = ["| policy | " + " | ".join(loads) + " |", "|" + "---|" * (len(loads) + 1)]
-    lines.append("| least reads a query | " + " | ".join(f"{least[x]:.3f}" for x in loads) + " |")
-    for policy in list(_POLICIES)[1:]:
-        cells = [f"{reads[load, policy] / least[load]:.3f}" for load in loads]
+    if "recorded_reads" in rows[0]:
+        base = {load: by_case[load, policies[0]]["recorded_reads"] for load in loads}
+        figure = "reads"
+    else:
+        optimum = policies.pop(0)
+        base = {
+            x: by_case[x, optimum].get("least") or by_case[x, optimum]["reads_query"] for x in loads
+        }
+        figure = "reads_query"
+        least = " | ".join(f"{base[load]:.3f}" for load in loads)
+        lines.append(f"| least reads a query | {least} |")
+    for policy in policies:
+        cells = [f"{by_case[load, policy][figure] / base[load]:.3f}" for load in loads]
         lines.append(f"| {policy} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

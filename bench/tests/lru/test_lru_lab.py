@@ -18,6 +18,8 @@ import pytest
 from harness import places
 
 _READ, _CREATE, _ACCESS = range(3)  #: as in buf0lrustats.h
+_EVICT = 4
+_LENGTH = 7  #: of lru_record.cc
 _RESTART = 6  #: of lru_simulate.cc
 _EVENTS = 400_000
 _POOL = 1500  #: pages
@@ -105,6 +107,32 @@ def test_its_list_is_that_of_the_observatory(
         trace=recorded, frames=_POOL, pct=pct, time=time, free=0, warm=half, queries=_EVENTS - half
     )
     assert result["reads"] == pytest.approx(said, rel=0.002)
+
+
+def test_a_list_as_long_as_it_was(lab: Lab, tmp_path: Path) -> None:
+    """A list without an old part, of which no page moves, evicts in the order in which pages came.
+    What was read is simulated exactly if the list gets shorter when it did, and not otherwise."""
+    random = np.random.default_rng(7)
+    pages: list[int] = []
+    records = [(0, _LENGTH)]
+    for page in (600 * random.random(100_000) ** 2).astype(int).tolist():
+        if page not in pages:
+            if len(pages) == 300:
+                gone = int(random.integers(1, 200))
+                records += [(old, _EVICT) for old in pages[:gone]]
+                del pages[:gone]
+            pages.append(page)
+            records.append((page, _READ))
+        records.append((page, _ACCESS))
+    path = tmp_path / "accesses.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        words = [(page, n << 3 | kind) for n, (page, kind) in enumerate(records)]
+        file.write(np.array(words, "<u8").tobytes())
+    # So many frames that no page leaves the young part's head behind.
+    settings = {"trace": path, "frames": 10**9, "warm": 10**9}
+    result = lab(lengths=1, **settings)
+    assert result["reads"] == result["recorded_reads"] > 1000
+    assert lab(**settings)["reads"] < result["reads"] / 10
 
 
 def test_nothing_reads_less_than_the_optimum(lab: Lab) -> None:
