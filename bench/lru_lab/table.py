@@ -9,7 +9,7 @@ are the first 200 000 queries from an empty pool on, `steady` the 300 000 after 
 is reads a query by the least there can be: of the known distribution, or, where that changes, of
 Belady's optimum, which knows the future and which nothing can reach.
 
-    python3 bench/lru_lab/table.py --traces build/bench/traces/*.gz
+    python3 bench/lru_lab/table.py --traces build/bench/traces/*/*.gz
 
 What measure.py --record has recorded, the second half of each file: reads by those of the server.
 The list is as long as the server's was. Youth is earned wherever the turnover sets the wait.
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--traces", type=Path, nargs="*", help="recorded accesses")
     options = parser.parse_args()
-    loads = {path.stem: path for path in options.traces or ()} or _LOADS
+    loads = {f"{path.parent.name}/{path.name}": path for path in options.traces or ()} or _LOADS
     phases = {"recorded": _TRACE} if options.traces else _PHASES
     with tempfile.TemporaryDirectory() as folder:
         lab = Path(folder) / "lru_lab"
