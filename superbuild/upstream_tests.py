@@ -124,6 +124,14 @@ def outcomes(xml, suite, names, build, complete=True):
     return rows
 
 
+def keep_logs(logs, kept, test):
+    """Of a test that failed: a folder for each of its combinations, test-row."""
+    for folder in (path for path in logs.glob(f"{test}*") if path.name.split("-")[0] == test):
+        shutil.rmtree(kept / folder.name, ignore_errors=True)
+        ignored = shutil.ignore_patterns("data", "core*")
+        shutil.copytree(folder, kept / folder.name, ignore=ignored)
+
+
 def run_part(preset, build, tree, suite, names, switches):
     work = ROOT / "build" / preset / "upstream-tests"
     mtr = work / "mtr"  # of the user who runs the tests
@@ -166,11 +174,7 @@ def run_part(preset, build, tree, suite, names, switches):
         )
     for row in rows:
         if row["outcome"] == "failed":
-            logs = mtr / "var" / "log" / row["test"].partition(".")[2]
-            kept = work / "failed" / build.replace(" ", "-") / row["test"]
-            shutil.rmtree(kept, ignore_errors=True)
-            if logs.is_dir():
-                shutil.copytree(logs, kept, ignore=shutil.ignore_patterns("data", "core*"))
+            keep_logs(mtr / "var" / "log", work / "failed" / build.replace(" ", "-"), row["test"])
     return rows
 
 

@@ -1,6 +1,6 @@
 -- Copyright (c) 2026, Sluice contributors.
 -- GPLv2, see LICENSE.
--- The loads of lru_lab for a server. Point selects of rows of sbtest1; beside them,
+-- The loads of lru_lab for a server. Point selects of rows of sbtest1, or updates; beside them,
 -- if scan_chunk is set, the rows of sbtest2 one chunk after the other;
 -- if insert_every is set, new rows of sbtest3.
 
@@ -15,6 +15,7 @@ sysbench.cmdline.options = {
   scan_every = {"Point selects of a client for each of them", 50},
   scan_clients = {"Clients that scan, each from its own place on; 0: all", 0},
   move_s = {"The hot spot moves after so many seconds", 0},
+  update = {"1: updates in place of selects", 0},
   insert_every = {"Ten rows go into sbtest3 after so many point selects; 0: none", 0}
 }
 
@@ -51,7 +52,8 @@ function thread_init()
   opt = sysbench.opt
   connection = sysbench.sql.driver():connect()
   local int = sysbench.sql.type.INT
-  point = connection:prepare("SELECT c FROM sbtest1 WHERE id = ?")
+  point = connection:prepare(opt.update == 1 and
+    "UPDATE sbtest1 SET c = REVERSE(c) WHERE id = ?" or "SELECT c FROM sbtest1 WHERE id = ?")
   id = point:bind_create(int)
   point:bind_param(id)
   scans = opt.scan_chunk > 0 and

@@ -362,6 +362,7 @@ class Measurement:
         queries = sum(span["queries"] for span in spans)
         seconds = sum(span["seconds"] for span in spans)
         load = dict(self._load)
+        load.pop("update", None)  # a write is an access like any other
         chunk = int(load.pop("scan_chunk", 0))
         if chunk:
             load["scan_pages"] = str(round(self._options.scan_rows / self._rows_page))
