@@ -45,8 +45,8 @@ constexpr uint64_t GOOD_REFERENCES = 1000;
 /** Sizes that are simulated, as multiples of the size of the pool. */
 constexpr double SIZES[] = {0.25, 0.5, 1, 2, 4, 8};
 
-/** Values of innodb_old_blocks_pct that are simulated: the ends and the
-default. */
+/** Values of innodb_old_blocks_pct that are simulated besides the present one:
+the ends and upstream's default. */
 constexpr uint32_t PCTS[] = {5, 37, 95};
 
 /** Values of innodb_old_blocks_time that are always simulated. */

@@ -70,6 +70,15 @@ void set_limit() {
 
 }  // namespace
 
+void buf_lru_turnover_start(bool time_is_set, bool turnover_is_set,
+                            bool pct_is_set, uint *pct) {
+  if (time_is_set && !turnover_is_set) srv_old_blocks_turnover = 0;
+  if (srv_old_blocks_turnover == 0 && !pct_is_set &&
+      DBUG_EVALUATE_IF("mutate_lru_turnover_part", false, true)) {
+    *pct = BUF_LRU_OLD_PCT_UPSTREAM;
+  }
+}
+
 void buf_lru_turnover_note(const buf_pool_t *buf_pool) {
   ut_ad(mutex_own(&buf_pool->LRU_list_mutex));
   if (buf_pool->instance_no != 0 || buf_pool->LRU_old == nullptr) return;

@@ -44,12 +44,18 @@ struct SYS_VAR;
 struct buf_pool_t;
 
 /** innodb_old_blocks_turnover: the share in percent; 0: upstream's
-rules. It is 0, too, if the command line or an option file sets
-innodb_old_blocks_time only. */
+rules. See buf_lru_turnover_start(). */
 extern uint srv_old_blocks_turnover;
 
 /** innodb_old_blocks_time when nobody has set it. Any other value is obeyed. */
 constexpr uint BUF_LRU_OLD_TIME_DEFAULT = 1000;
+
+/** innodb_old_blocks_pct when nobody has set it. */
+constexpr uint BUF_LRU_OLD_PCT_DEFAULT = 20;
+
+/** Upstream's default, which takes its place if innodb_old_blocks_turnover is 0
+as the server starts. */
+constexpr uint BUF_LRU_OLD_PCT_UPSTREAM = 100 * 3 / 8;
 
 /** Milliseconds that the share comes to, at least 1, as 0 has another meaning;
 UINT32_MAX: no limit, or not known yet. Each access reads it, so it has a cache
@@ -86,6 +92,15 @@ inline uint buf_lru_turnover_threshold(uint configured) {
   return std::min<uint>(
       configured, buf_lru_turnover_limit.ms.load(std::memory_order_relaxed));
 }
+
+/** As the server starts: a variable that somebody has set is obeyed, and the
+others are as upstream's if one of them was set to that end.
+@param[in]      time_is_set      somebody has set innodb_old_blocks_time
+@param[in]      turnover_is_set  ... innodb_old_blocks_turnover
+@param[in]      pct_is_set       ... innodb_old_blocks_pct
+@param[in,out]  pct              the value of innodb_old_blocks_pct */
+void buf_lru_turnover_start(bool time_is_set, bool turnover_is_set,
+                            bool pct_is_set, uint *pct);
 
 /** Notes that a page is being read or created. To be called before it is in the
 list.
