@@ -53,8 +53,7 @@ constexpr uint BUF_LRU_OLD_TIME_DEFAULT = 1000;
 /** innodb_old_blocks_pct when nobody has set it. */
 constexpr uint BUF_LRU_OLD_PCT_DEFAULT = 20;
 
-/** Upstream's default, which takes its place if innodb_old_blocks_turnover is 0
-as the server starts. */
+/** Upstream's default, see buf_lru_turnover_start(). */
 constexpr uint BUF_LRU_OLD_PCT_UPSTREAM = 100 * 3 / 8;
 
 /** Milliseconds that the share comes to, at least 1, as 0 has another meaning;
@@ -93,8 +92,9 @@ inline uint buf_lru_turnover_threshold(uint configured) {
       configured, buf_lru_turnover_limit.ms.load(std::memory_order_relaxed));
 }
 
-/** As the server starts: a variable that somebody has set is obeyed, and the
-others are as upstream's if one of them was set to that end.
+/** As the server starts: obeys options that somebody has set. With a time, the
+turnover is 0, and without a turnover, the old part has upstream's length.
+Variables that were persisted are set later.
 @param[in]      time_is_set      somebody has set innodb_old_blocks_time
 @param[in]      turnover_is_set  ... innodb_old_blocks_turnover
 @param[in]      pct_is_set       ... innodb_old_blocks_pct
