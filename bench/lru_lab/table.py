@@ -62,6 +62,7 @@ _POLICIES = {
     "the same, youth is earned": "time=1000 earn=1 free=1024 refill=0 frames=4416",
     "37, half a turnover": "turn=50",
     "37, a quarter": "turn=25",
+    "20, a quarter": "pct=20 turn=25",
     "10, half a turnover": "pct=10 turn=50",
     "20, half a turnover": "pct=20 turn=50",
     "37, half, second chance (1 bit)": "turn=50 second=1",
