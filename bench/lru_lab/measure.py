@@ -157,7 +157,7 @@ class Measurement:
         name, _, setting = setting.rpartition(":")
         definition = server_definition.load(name or options.server)
         common = settings.load(places.SETTINGS, quick=True)
-        home = options.data_dir / (definition.data_of or definition.name)
+        home = options.data_dir.resolve() / (definition.data_of or definition.name)
         self._server = Server(definition, home, common)
         pct, time_ms, *self._extra = setting.split("/")
         self._pct, self._time = int(pct), int(time_ms)
