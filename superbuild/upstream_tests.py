@@ -126,7 +126,7 @@ def outcomes(xml, suite, names, build, complete=True):
 
 def keep_logs(logs, kept, test):
     """Of a test that failed: a folder for each of its combinations, test-row."""
-    for folder in (path for path in logs.glob(f"{test}*") if path.name.split("-")[0] == test):
+    for folder in [*logs.glob(test), *logs.glob(f"{test}-*")]:
         shutil.rmtree(kept / folder.name, ignore_errors=True)
         ignored = shutil.ignore_patterns("data", "core*")
         shutil.copytree(folder, kept / folder.name, ignore=ignored)

@@ -89,6 +89,11 @@ int main(int argc, char **argv) {
   size_t references = 0;
   std::vector<Touch> touches;
   const bool timed = words["trace"].empty();
+  const bool lengths = is_set("lengths");
+  if (lengths && timed) {
+    fputs("lru_lab: lengths=1 takes the lengths from a trace; name it\n", stderr);
+    return 2;
+  }
   const Number read_us("read_us");
   const Number query_us("query_us");
   for (; n <= all; n++) {
@@ -110,7 +115,7 @@ int main(int argc, char **argv) {
     touches.clear();
     if (!load->next(touches, now_us)) break;
     for (const auto &[page, created, arrives, length] : touches) {
-      if (is_set("lengths")) policy->shorten(length);
+      if (lengths) policy->shorten(length);
       const bool missing = arrives
                                ? policy->arrive(page, now_us / 1000)
                                : policy->touch(page, created, now_us / 1000);

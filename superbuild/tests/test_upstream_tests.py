@@ -40,12 +40,13 @@ def test_the_worst_combination_of_a_test_counts(tmp_path):
 
 
 def test_logs_of_a_failure_are_kept(tmp_path):
-    for folder in ("s.b-mix", "s.b-row", "s.bad-row"):
+    for folder in ("s.b-mix", "s.b-row", "s.bad-row", "s.a--help"):
         (tmp_path / "log" / folder / "data").mkdir(parents=True)
         (tmp_path / "log" / folder / "b.log").touch()
-    upstream_tests.keep_logs(tmp_path / "log", tmp_path / "kept", "s.b")
+    for test in ("s.b", "s.a--help"):
+        upstream_tests.keep_logs(tmp_path / "log", tmp_path / "kept", test)
     kept = sorted(str(path.relative_to(tmp_path / "kept")) for path in tmp_path.glob("kept/*/*"))
-    assert kept == ["s.b-mix/b.log", "s.b-row/b.log"]
+    assert kept == ["s.a--help/b.log", "s.b-mix/b.log", "s.b-row/b.log"]
 
 
 def test_a_difference_needs_an_explanation():

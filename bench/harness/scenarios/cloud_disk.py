@@ -178,9 +178,9 @@ class _Reader:
             raise BenchError(f"the reader failed: {self._error}") from self._error
 
     def figures(self, into: Measurement) -> None:
-        milliseconds, operations, in_io = np.array(self._statements).T
-        if operations.sum() == 0:
+        if not any(operations for _, operations, _ in self._statements):
             raise BenchError("the reader read no page from the disk: nothing to measure")
+        milliseconds, operations, in_io = np.array(self._statements).T
         into.figure("reader_statements", len(milliseconds), "statements")
         into.figure("reader_p99", float(np.percentile(milliseconds, 99)), "ms")
         into.figure("reader_max", milliseconds.max(), "ms")
