@@ -16,6 +16,9 @@ another server and a colon, stock:37/1000; all servers use the same data, one af
 stock, which has no hooks), and compares what the server read with what the simulation makes of the
 same accesses, in the second half of the file.
 
+--disk OPERATIONS: the server's disk is held to so many reads, and so many writes, a second. That
+needs root; run it without as-user.sh.
+
 Counts are no times: they do not depend on what else the machine does, unless a setting is near to
 what the speed of the load makes of it.
 """
@@ -35,7 +38,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness import places, server_definition, settings, sysbench
+from harness import peers, places, server_definition, settings, sysbench
+from harness.disk_limit import DiskLimit
 from harness.errors import BenchError
 from harness.server import Server
 from harness.settings import size_in_bytes
@@ -79,6 +83,7 @@ def main() -> None:
     parser.add_argument("--lab", type=Path, default=places.WORK / "lru_lab")
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--record", type=Path, help="a folder for recorded accesses")
+    parser.add_argument("--disk", type=int, help="reads, and writes, a second of the disk")
     parser.add_argument("--name", default="", help="written into the CSV")
     options = parser.parse_args()
     build_lab(options.lab)
@@ -156,19 +161,25 @@ class Measurement:
         self._setting = setting
         name, _, setting = setting.rpartition(":")
         definition = server_definition.load(name or options.server)
+        peers.provide(definition, places.PEERS)
         common = settings.load(places.SETTINGS, quick=True)
         home = options.data_dir.resolve() / (definition.data_of or definition.name)
         self._server = Server(definition, home, common)
         pct, time_ms, *self._extra = setting.split("/")
         self._pct, self._time = int(pct), int(time_ms)
         self._load = dict(part.split("=") for part in options.load.split(","))
-        if record and "stock" in self._server.name:
-            raise BenchError("--record: stock has no hooks; name settings without 'stock:'")
+        #: A server that this repository builds has the hooks, the flusher and the turnover.
+        self._is_ours = "sluice" in self._server.name
+        if record and not self._is_ours:
+            raise BenchError(f"--record: {self._server.name} has no hooks; name a server of ours")
 
     def run(self) -> list[dict[str, Any]]:
         self._fill()
         self._start(size_in_bytes(self._options.pool), record=self._record)
+        limit = None
         try:
+            if self._options.disk:
+                limit = DiskLimit(self._server.pid, self._server.home, self._options.disk)
             (leaves,) = self._server.rows(
                 "SELECT stat_value AS pages FROM mysql.innodb_index_stats WHERE table_name ="
                 " 'sbtest1' AND index_name = 'PRIMARY' AND stat_name = 'n_leaf_pages'"
@@ -177,6 +188,8 @@ class Measurement:
             spans = self._spans()
         finally:
             self._server.stop()
+            if limit is not None:
+                limit.release()
         frames = round(sum(span["pages"] + span["free"] for span in spans) / len(spans))
         said = self._simulate(spans, frames)
         rows = []
@@ -397,7 +410,7 @@ class Measurement:
         turnover = self._turnover()
         if turnover != "0":
             policy += [f"turn={turnover}", "earn=1"]
-        if self._is_stock():
+        if not self._has_flusher():
             return [*policy, f"free={_DEPTH}", "refill=0"]
         read = sum(span["reads"] for span in spans) / sum(span["seconds"] for span in spans)
         free = max(min(_MIN_FREE, frames // 32), round(_HORIZON_SECONDS * read))
@@ -405,7 +418,7 @@ class Measurement:
 
     def _turnover(self) -> str:
         """innodb_old_blocks_turnover where it has an effect, else 0."""
-        if "stock" in self._server.name or self._time != _DEFAULT_TIME:
+        if not self._is_ours or self._time != _DEFAULT_TIME:
             return "0"
         told = dict(option.partition("=")[::2] for option in self._extra)
         return told.get("innodb_old_blocks_turnover", _DEFAULT_TURNOVER)
@@ -426,10 +439,8 @@ class Measurement:
         scanning = int(self._load.get("scan_clients", 0)) or clients
         return int(self._load.get("scan_every", 50)) * clients / scanning
 
-    def _is_stock(self) -> bool:
-        if any("innodb_lru_flusher=OFF" in option for option in self._extra):
-            return True
-        return "stock" in self._server.name
+    def _has_flusher(self) -> bool:
+        return self._is_ours and not any("lru_flusher=OFF" in option for option in self._extra)
 
 
 if __name__ == "__main__":
