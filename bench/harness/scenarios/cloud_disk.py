@@ -35,6 +35,7 @@ _READER_FIGURES = (
     "reader_other_max",
 )
 _FLUSHER_MAX = "innodb_lru_flusher_free_wait_max_us"
+_FLUSHER_FAILURES = "innodb_lru_flusher_free_wait_failures"
 
 _ABOUT = (
     "The server's disk is held to so many reads and so many writes a second (cgroup), and each "
@@ -129,15 +130,16 @@ class CloudDisk(IoUpdate):
             reader.figures(into)
         else:
             self._measure_load(server, load, clients, into)
-        longest = server.status("innodb_lru_flusher%").get(_FLUSHER_MAX)
-        if longest is not None:
-            into.figure("free_wait_max", int(longest) / 1000, "ms since the start")
+        flusher = server.status("innodb_lru_flusher%")
+        if _FLUSHER_MAX in flusher:
+            into.figure("free_wait_max", int(flusher[_FLUSHER_MAX]) / 1000, "ms since the start")
+            into.figure("free_wait_failures", int(flusher[_FLUSHER_FAILURES]), "since the start")
 
     def report(self, results: Results) -> Sequence[Block]:
         frame = results.figures()
         keys = ["sync", "load", "clients"]
         shown = ["throughput", "processor_time", "latency_p50", "latency_p99", "latency_max"]
-        shown += [*_READER_FIGURES, "free_wait_max"]
+        shown += [*_READER_FIGURES, "free_wait_max", "free_wait_failures"]
         shown += ["pages_read", "pages_written", "syncs"]
         caption = "Median of the rounds, and their range in brackets."
         blocks: list[Block] = [Table(spread.overview(frame, keys, shown, results.servers), caption)]
