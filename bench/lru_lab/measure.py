@@ -58,8 +58,8 @@ _COUNTERS = (
     " FROM INFORMATION_SCHEMA.INNODB_BUFFER_POOL_STATS"
 )
 _POINT_READS = (
-    "SELECT COUNT_READ AS point_reads FROM performance_schema.file_summary_by_instance"
-    " WHERE FILE_NAME LIKE '%/sbtest1.ibd'"
+    "SELECT COALESCE(SUM(COUNT_READ), 0) AS point_reads"
+    " FROM performance_schema.file_summary_by_instance WHERE FILE_NAME LIKE '%/sbtest1.ibd'"
 )
 _SCANS = (
     "SELECT COALESCE(SUM(COUNT_EXECUTE), 0) AS scans"
@@ -379,11 +379,15 @@ class Measurement:
         chunk = int(load.pop("scan_chunk", 0))
         if chunk:
             load["scan_pages"] = str(round(self._options.scan_rows / self._rows_page))
-            load["scan_chunk"] = str(round(chunk / self._rows_page))
+            points, pages = self._points_a_scan(spans), chunk / self._rows_page
+            if chunk >= self._options.scan_rows:
+                # One statement for the whole table: its pages come between the point selects.
+                points, pages = max(points / pages, 1), max(pages / points, 1)
+            load["scan_chunk"] = str(round(pages))
+            load["scan_every"] = str(round(points))
             load.pop("scan_clients", None)
-            load["scan_every"] = str(round(self._points_a_scan()))
             # A scan is a statement as well.
-            queries *= self._per_statement()
+            queries *= self._per_statement(spans)
         if "insert_every" in load:
             # Ten rows at a time; they are no executions of a prepared statement.
             load["create_every"] = str(round(int(load.pop("insert_every")) * self._rows_page / 10))
@@ -403,7 +407,8 @@ class Measurement:
             [str(self._options.lab), *arguments], stdout=subprocess.PIPE, check=True, text=True
         )
         lines = [json.loads(line) for line in done.stdout.splitlines()]
-        return [line["reads_query"] * self._per_statement() for line in lines[: len(spans)]]
+        per_statement = self._per_statement(spans)
+        return [line["reads_query"] * per_statement for line in lines[: len(spans)]]
 
     def _policy(self, frames: int, spans: list[dict[str, Any]]) -> list[str]:
         policy = [f"pct={self._pct}", f"time={self._time}"]
@@ -426,18 +431,20 @@ class Measurement:
     def _scans(self) -> bool:
         return "scan_chunk" in self._load
 
-    def _per_statement(self) -> float:
+    def _per_statement(self, spans: list[dict[str, Any]]) -> float:
         """Point selects a statement."""
         if not self._scans():
             return 1
-        points = self._points_a_scan()
+        points = self._points_a_scan(spans)
         return points / (points + 1)
 
-    def _points_a_scan(self) -> float:
+    @staticmethod
+    def _points_a_scan(spans: list[dict[str, Any]]) -> float:
         """Point selects of all clients for each chunk of a scan."""
-        clients = self._options.clients
-        scanning = int(self._load.get("scan_clients", 0)) or clients
-        return int(self._load.get("scan_every", 50)) * clients / scanning
+        scans = sum(span["scans"] for span in spans)
+        if not scans:
+            raise BenchError("no scan has ended: fewer rows in scan_chunk, or more in --span")
+        return sum(span["queries"] - span["scans"] for span in spans) / scans
 
     def _has_flusher(self) -> bool:
         return self._is_ours and not any("lru_flusher=OFF" in option for option in self._extra)
