@@ -1,11 +1,11 @@
 -- Copyright (c) 2026, Sluice contributors.
 -- GPLv2, see LICENSE.
--- The loads of lru_lab for a server. Point selects of rows of sbtest1, or updates; beside them,
--- if scan_chunk is set, the rows of sbtest2 one chunk after the other;
+-- The loads of lru_lab for a server. Point selects of rows of sbtest1, or updates, or none; beside
+-- them, if scan_chunk is set, the rows of sbtest2 one chunk after the other;
 -- if insert_every is set, new rows of sbtest3.
 
 sysbench.cmdline.options = {
-  load = {"pareto, zipf or uniform", "pareto"},
+  load = {"pareto, zipf, uniform, or none: only the scan", "pareto"},
   rows = {"Rows of sbtest1", 1},
   h = {"Parameter of pareto", 0.2},
   exponent = {"Exponent of zipf", 0.99},
@@ -14,6 +14,7 @@ sysbench.cmdline.options = {
   scan_chunk = {"Rows of it that a scan reads; 0: no scan", 0},
   scan_every = {"Point selects of a client for each of them", 50},
   scan_clients = {"Clients that scan, each from its own place on; 0: all", 0},
+  scan_own = {"1: each client scans a part of its own, over and over", 0},
   move_s = {"The hot spot moves after so many seconds", 0},
   update = {"1: updates in place of selects", 0},
   insert_every = {"Ten rows go into sbtest3 after so many point selects; 0: none", 0}
@@ -64,6 +65,11 @@ function thread_init()
     high = scan:bind_create(int)
     scan:bind_param(low, high)
     position = math.floor(opt.scan_rows / opt.threads * sysbench.tid)
+    first, after = 0, opt.scan_rows
+    if opt.scan_own == 1 then
+      first = position
+      after = math.floor(opt.scan_rows / opt.threads * (sysbench.tid + 1))
+    end
   end
   if opt.insert_every > 0 then
     local row = "(1, '" .. string.rep("c", 119) .. "', '" .. string.rep("p", 59) .. "')"
@@ -73,14 +79,19 @@ function thread_init()
 end
 
 function event()
-  id:set(row_of())
-  point:execute()
+  if opt.load ~= "none" then
+    id:set(row_of())
+    point:execute()
+  end
   n = n + 1
   if scans and n % opt.scan_every == 0 then
     low:set(position + 1)
-    high:set(math.min(position + opt.scan_chunk, opt.scan_rows))
+    high:set(math.min(position + opt.scan_chunk, after))
     scan:execute()
-    position = (position + opt.scan_chunk) % opt.scan_rows
+    position = position + opt.scan_chunk
+    if position >= after then
+      position = first + position - after
+    end
   end
   if opt.insert_every > 0 and n % opt.insert_every == 0 then
     connection:query(insert)

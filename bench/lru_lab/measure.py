@@ -119,7 +119,7 @@ def summary(rows: list[dict[str, Any]]) -> str:
             of_halves(
                 halves,
                 lambda r: r["point_reads"] * (r["queries"] - r["scans"]),
-                lambda r: r["queries"] - r["scans"],
+                lambda r: max(r["queries"] - r["scans"], 1),
                 4,
             ),
         ]
@@ -209,7 +209,9 @@ class Measurement:
                 "simulated": reads_query,
                 "made_young": round(span["made_young"] / span["queries"], 5),
                 "scans": span["scans"],
-                "point_reads": round(span["point_reads"] / (span["queries"] - span["scans"]), 5),
+                "point_reads": round(
+                    span["point_reads"] / max(span["queries"] - span["scans"], 1), 5
+                ),
             }
             row["error_pct"] = round(100 * (row["simulated"] / row["measured"] - 1), 2)
             rows.append(row)
@@ -380,7 +382,10 @@ class Measurement:
         if chunk:
             load["scan_pages"] = str(round(self._options.scan_rows / self._rows_page))
             points, pages = self._points_a_scan(spans), chunk / self._rows_page
-            if chunk >= self._options.scan_rows:
+            load.pop("scan_own", None)  # in the simulation one client scans, in any case
+            if points == 0:
+                points = 1  # no point selects: a query is a scan
+            elif chunk >= self._options.scan_rows:
                 # One statement for the whole table: its pages come between the point selects.
                 points, pages = max(points / pages, 1), max(pages / points, 1)
             load["scan_chunk"] = str(round(pages))
@@ -436,7 +441,7 @@ class Measurement:
         if not self._scans():
             return 1
         points = self._points_a_scan(spans)
-        return points / (points + 1)
+        return points / (points + 1) if points else 1
 
     @staticmethod
     def _points_a_scan(spans: list[dict[str, Any]]) -> float:
