@@ -383,9 +383,7 @@ class Measurement:
             load["scan_pages"] = str(round(self._options.scan_rows / self._rows_page))
             points, pages = self._points_a_scan(spans), chunk / self._rows_page
             load.pop("scan_own", None)  # in the simulation one client scans, in any case
-            if points == 0:
-                points = 1  # no point selects: a query is a scan
-            elif chunk >= self._options.scan_rows:
+            if chunk >= self._options.scan_rows:
                 # One statement for the whole table: its pages come between the point selects.
                 points, pages = max(points / pages, 1), max(pages / points, 1)
             load["scan_chunk"] = str(round(pages))
@@ -441,11 +439,12 @@ class Measurement:
         if not self._scans():
             return 1
         points = self._points_a_scan(spans)
-        return points / (points + 1) if points else 1
+        return 1 if self._load["load"] == "none" else points / (points + 1)
 
-    @staticmethod
-    def _points_a_scan(spans: list[dict[str, Any]]) -> float:
+    def _points_a_scan(self, spans: list[dict[str, Any]]) -> float:
         """Point selects of all clients for each chunk of a scan."""
+        if self._load["load"] == "none":
+            return 1  # a query is a chunk of the scan
         scans = sum(span["scans"] for span in spans)
         if not scans:
             raise BenchError("no scan has ended: fewer rows in scan_chunk, or more in --span")

@@ -150,12 +150,12 @@ def test_nothing_to_be_had(run: Run) -> None:
 
 def test_targets(run: Run) -> None:
     assert run(rate=100)["target"] == 128
-    assert run(rate=20000)["target"] == pytest.approx(600, abs=60)
-    assert run(rate=90000)["target"] == 1024, "what the settings allow"
-    assert run(rate=90000, settings_rate=5000)["target"] == 1024, "an eighth of the pool"
+    assert run(pool=65536, rate=20000)["target"] == pytest.approx(600, abs=60)
+    assert run(pool=65536, rate=90000)["target"] == 1024, "what the settings allow"
+    assert run(rate=90000, settings_rate=5000)["target"] == 512, "one page in 16"
     assert run(pool=320, rate=100, seconds=1)["target"] == 10, "a tiny pool"
     assert run(free_pages=50)["target"] == 50
-    assert run(free_pages=100000)["target"] == 1024
+    assert run(free_pages=100000)["target"] == 1024, "an eighth of the pool"
     assert run(settings_rate=1)["target"] <= 300
 
 

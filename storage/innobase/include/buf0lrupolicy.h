@@ -64,6 +64,11 @@ class Lru_policy {
   flusher to be scheduled on a busy machine and for a batch to be written. */
   static constexpr double HORIZON_SECONDS = 0.03;
 
+  /** Of the pool, at most one page in so many is kept free for a consumption
+  that is high. Free pages hold no data, and whenever the list becomes longer
+  by that much, pages become young that nobody has used again. */
+  static constexpr size_t POOL_BY_FREE = 16;
+
   /** The consumption is measured over at least this time. */
   static constexpr double MEASURE_SECONDS = 0.01;
 
@@ -207,15 +212,16 @@ class Lru_policy {
       m_free = free;
     }
 
+    /* What is kept free holds no data. */
+    auto most = settings.pool / 8;
     auto target = settings.free_pages;
     if (target == 0) {
-      const auto least =
-          std::min(MIN_FREE, std::max<size_t>(1, settings.pool / 32));
-      target = std::clamp(static_cast<size_t>(m_consumption * HORIZON_SECONDS),
-                          least, std::max(settings.rate, MIN_FREE));
+      most = std::min(std::max(settings.rate, MIN_FREE),
+                      settings.pool / POOL_BY_FREE);
+      target = std::max(std::min(MIN_FREE, settings.pool / (2 * POOL_BY_FREE)),
+                        static_cast<size_t>(m_consumption * HORIZON_SECONDS));
     }
-    /* What is kept free holds no data. */
-    m_target = std::min(target, std::max<size_t>(1, settings.pool / 8));
+    m_target = std::min(target, std::max<size_t>(1, most));
     m_low_water = (m_target + 1) / 2;
     m_batch = std::min(BATCH_PAGES, settings.segment);
   }
