@@ -64,9 +64,9 @@ class Lru_policy {
   flusher to be scheduled on a busy machine and for a batch to be written. */
   static constexpr double HORIZON_SECONDS = 0.03;
 
-  /** Of the pool, at most one page in so many is kept free for a consumption
-  that is high. Free pages hold no data, and whenever the list becomes longer
-  by that much, pages become young that nobody has used again. */
+  /** Of the pool, at most one page in so many is kept free, unless that is less
+  than MIN_FREE. Whenever the list becomes longer by what was free, pages become
+  young that nobody has used again. */
   static constexpr size_t POOL_BY_FREE = 16;
 
   /** The consumption is measured over at least this time. */
@@ -212,16 +212,16 @@ class Lru_policy {
       m_free = free;
     }
 
-    /* What is kept free holds no data. */
-    auto most = settings.pool / 8;
     auto target = settings.free_pages;
     if (target == 0) {
-      most = std::min(std::max(settings.rate, MIN_FREE),
-                      settings.pool / POOL_BY_FREE);
-      target = std::max(std::min(MIN_FREE, settings.pool / (2 * POOL_BY_FREE)),
-                        static_cast<size_t>(m_consumption * HORIZON_SECONDS));
+      const auto least =
+          std::min(MIN_FREE, std::max<size_t>(1, settings.pool / 32));
+      const auto most = std::min(settings.rate, settings.pool / POOL_BY_FREE);
+      target = std::clamp(static_cast<size_t>(m_consumption * HORIZON_SECONDS),
+                          least, std::max(most, MIN_FREE));
     }
-    m_target = std::min(target, std::max<size_t>(1, most));
+    /* What is kept free holds no data. */
+    m_target = std::min(target, std::max<size_t>(1, settings.pool / 8));
     m_low_water = (m_target + 1) / 2;
     m_batch = std::min(BATCH_PAGES, settings.segment);
   }
