@@ -46,8 +46,9 @@ from harness.settings import size_in_bytes
 
 _HERE = Path(__file__).resolve().parent
 _DEPTH = 1024  #: innodb_lru_scan_depth, its default
-#: What the LRU flusher keeps free: at least so many pages, or those of so long (buf0lrupolicy.h).
-_MIN_FREE, _HORIZON_SECONDS = 128, 0.03
+#: What the LRU flusher keeps free: at least so many pages, or those of so long, but no more than one
+#: in so many (buf0lrupolicy.h).
+_MIN_FREE, _HORIZON_SECONDS, _POOL_BY_FREE = 128, 0.03, 16
 _DEFAULT_TIME = 1000  #: innodb_old_blocks_time, its default
 _DEFAULT_TURNOVER = "25"  #: innodb_old_blocks_turnover, its default
 #: Tables of lru_stats that take events out, which can be done once.
@@ -422,6 +423,7 @@ class Measurement:
             return [*policy, f"free={_DEPTH}", "refill=0"]
         read = sum(span["reads"] for span in spans) / sum(span["seconds"] for span in spans)
         free = max(min(_MIN_FREE, frames // 32), round(_HORIZON_SECONDS * read))
+        free = min(free, max(_MIN_FREE, frames // _POOL_BY_FREE))
         return [*policy, f"free={free}", "refill=50"]
 
     def _turnover(self) -> str:
