@@ -42,7 +42,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +125,11 @@ class Setting:
 
     pool: int  #: bytes
     old_blocks_time: int  #: milliseconds
+    old_blocks_pct: int | None = None  #: None: the server's default
 
     def __str__(self) -> str:
-        return f"{_size(self.pool)}/{self.old_blocks_time}"
+        pct = f"/{self.old_blocks_pct}" if self.old_blocks_pct else ""
+        return f"{_size(self.pool)}/{self.old_blocks_time}{pct}"
 
 
 @dataclass(frozen=True)
@@ -231,6 +233,7 @@ class Validation:
         sizes = [round(self._a.pool * factor) for factor in self._options.sizes]
         result = [self._a, *(Setting(size, self._a.old_blocks_time) for size in sizes)]
         result += [Setting(self._a.pool, value) for value in self._options.times]
+        result += [replace(self._a, old_blocks_pct=value) for value in self._options.pcts]
         return list(dict.fromkeys(result))
 
     # The data
@@ -272,6 +275,8 @@ class Validation:
         if has != setting.pool:
             self._server.stop()
             raise BenchError(f"the server made a pool of {has} bytes of {setting.pool}")
+        if setting.old_blocks_pct:
+            self._server.execute(f"SET GLOBAL innodb_old_blocks_pct = {setting.old_blocks_pct}")
 
     @contextmanager
     def _running(self, setting: Setting, load: sysbench.Load) -> Iterator[bool]:
@@ -397,12 +402,12 @@ def match(
     running = [row for row in rows if row["IS_RUNNING"] == "YES"]
     if not running:
         return {}
-    size, pct = int(running[0]["POOL_SIZE"]), running[0]["OLD_BLOCKS_PCT"]
+    size, pct = int(running[0]["POOL_SIZE"]), int(running[0]["OLD_BLOCKS_PCT"])
     result = {}
     for setting in wanted:
         for row in rows:
             ratio = int(row["POOL_SIZE"]) / size / (setting.pool / a.pool)
-            same = row["OLD_BLOCKS_PCT"] == pct
+            same = int(row["OLD_BLOCKS_PCT"]) == (setting.old_blocks_pct or pct)
             same = same and int(row["OLD_BLOCKS_TIME"]) == setting.old_blocks_time
             if same and abs(ratio - 1) < 0.02:
                 result[setting] = row
@@ -410,7 +415,7 @@ def match(
 
 
 _COLUMNS = (
-    f"{'load':8} {'A':>10} {'B':>10} {'predicted':>10} {'+-':>6} {'measured':>9} {'error':>7}"
+    f"{'load':8} {'A':>10} {'B':>11} {'predicted':>10} {'+-':>6} {'measured':>9} {'error':>7}"
     "  confidence"
 )
 
@@ -425,7 +430,7 @@ def _line(row: dict[str, Any]) -> str:
     if not row["warm"]:
         notes.append("was not warm")
     return (
-        f"{row['load']:8} {row['a']:>10} {row['b']:>10} {number(row['predicted_hit_pct'], 10)}"
+        f"{row['load']:8} {row['a']:>10} {row['b']:>11} {number(row['predicted_hit_pct'], 10)}"
         f" {number(row['plus_minus'], 6)} {number(row['measured_hit_pct'], 9)}"
         f" {number(row['error_points'], 7)}  {', '.join(notes)}"
     )
@@ -473,6 +478,10 @@ def _times(text: str) -> list[int]:
     return [_milliseconds(word) for word in tool.words(text)]
 
 
+def _pcts(text: str) -> list[int]:
+    return [tool.count(word) for word in tool.words(text)]
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = tool.parser("bench-whatif", __doc__)
     add = parser.add_argument
@@ -487,6 +496,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--old-blocks-time", type=_milliseconds, default=1000, help="of A, in milliseconds")
     add("--sizes", type=_factors, default="0.25 0.5 2 4", help="pools of B by that of A")
     add("--times", type=_times, default="0 1000", help="innodb_old_blocks_time of B")
+    add("--pcts", type=_pcts, default="", help="innodb_old_blocks_pct of B: 5, 37 or 95")
     add("--data-dir", type=Path, default=places.DATA / "lru-whatif", help="kept between runs")
     add("--csv", type=Path, help="default: results-<time>.csv in the data directory")
     return parser
