@@ -68,9 +68,18 @@ void Lru_simulator::note_gone(uint32_t gone) {
 
 /* What events do to a list. */
 
-/** Puts a page into a list that does not have it, as one read from disk. */
-void Lru_simulator::read_in(List &list, uint32_t added, uint32_t hash) {
-  if (make_room(list)) {
+/** Puts a page into a list that does not have it, as one read from disk.
+@param[in,out]  list     list
+@param[in]      added    row of the page
+@param[in]      hash     hash of the page
+@param[in]      counted  the read was counted when it was ahead */
+void Lru_simulator::read_in(List &list, uint32_t added, uint32_t hash,
+                            bool counted) {
+  const bool evicts = make_room(list);
+  node(list, added).lost_ahead = false;
+  if (counted) {
+    /* Once is enough. */
+  } else if (evicts) {
     /* The low bits are not those the threshold looks at. */
     const auto group = hash % GROUPS;
     list.sampled_reads++;
@@ -121,7 +130,7 @@ void Lru_simulator::read(uint64_t page, uint32_t hash, uint64_t now_ms) {
   note_in_pool(i);
   if (row(i)->page.lists == m_lists.size()) return;
   for (auto &list : m_lists) {
-    if (!node(list, i).in_list) read_in(list, i, hash);
+    if (!node(list, i).in_list) read_in(list, i, hash, false);
   }
 }
 
@@ -153,9 +162,12 @@ void Lru_simulator::access(uint64_t page, uint32_t hash, uint64_t now_ms) {
   m_events += m_weight;
   const auto i = find_or_add(page, hash);
   if (i == NONE) return;
+  const bool was_in_pool = row(i)->page.in_pool;
   note_in_pool(i);
   for (auto &list : m_lists) {
-    if (!node(list, i).in_list) read_in(list, i, hash);
+    if (const auto &n = node(list, i); !n.in_list) {
+      read_in(list, i, hash, was_in_pool && n.lost_ahead);
+    }
     touch(list, i);
   }
 }

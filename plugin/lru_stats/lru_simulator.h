@@ -161,6 +161,9 @@ class Lru_simulator {
   /** A page was accessed. Where the simulated pool does not have it, it is read
   first. So is a page that is seen for the first time, which the server's pool
   had before sampling began: it counts where the simulated pool is full.
+  It does not count where the server has read the page ahead, and the simulated
+  pool has evicted it since: with that pool the server would not have read it
+  ahead, as that takes most pages of the extent before it to be in the pool.
   Parameters as above. */
   void access(uint64_t page, uint32_t hash, uint64_t now_ms);
 
@@ -245,7 +248,10 @@ class Lru_simulator {
     /** Whether `clock` is set: the page was put to the head. InnoDB does not
     set it at the midpoint, but leaves 0 there. */
     uint32_t has_clock : 1;
-    uint32_t next;
+    uint32_t next : 28;
+    /** Not in the list any more, evicted before its first access: it was read
+    ahead, and that read is counted. Holds while the server's pool has it. */
+    uint32_t lost_ahead : 1;
     /** Time of the first access and value of the clock, lower 32 bits. Good for
     49 days and 2^32 evictions. */
     uint32_t access_ms;
@@ -340,7 +346,7 @@ class Lru_simulator {
   uint32_t capacity(const List &list) const;
   void note_in_pool(uint32_t row);
   void note_gone(uint32_t row);
-  void read_in(List &list, uint32_t row, uint32_t hash);
+  void read_in(List &list, uint32_t row, uint32_t hash, bool counted);
   void touch(List &list, uint32_t row);
   void drop_from_list(List &list, uint32_t row);
 

@@ -242,8 +242,10 @@ void Lru_simulator::drop_from_list(List &list, uint32_t dropped) {
 
 void Lru_simulator::evict_last(List &list) {
   const auto evicted = list.tail;
+  const bool accessed = node(list, evicted).accessed;
   remove(list, evicted);
   drop_from_list(list, evicted);
+  node(list, evicted).lost_ahead = !accessed;
   free_if_unused(evicted);
   advance_clock(list);
   list.evicting = true;

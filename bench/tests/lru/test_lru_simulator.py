@@ -551,6 +551,27 @@ def served(
     return np.array(records, RECORD), reads
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_a_page_that_was_read_ahead(run: Run, *, again: bool) -> None:
+    """A simulated pool that loses it before its first access reads it once: with that pool the
+    server would not have read it ahead. If the server has to read it again, both reads count."""
+    pages, batch = 1000, 200  # more than an old part of 5 % holds
+    trace = [np.array([(1, 4 * pages, FOLLOW)], RECORD)]
+    for start in range(0, 20 * pages, batch):
+        extent = np.arange(start, start + batch)
+        trace.append(events(extent, READ))
+        if again:
+            trace += [events(extent, EVICT), events(extent, READ)]
+        trace.append(events(extent, ACCESS))
+    result = run(np.concatenate(trace), [Config(pages, pct=5), Config(4 * pages)])[-1]
+    small, large = (one["reads"] for one in result["configs"])
+    assert 15 * pages < large < 17 * pages
+    if again:
+        assert small > 30 * pages
+    else:
+        assert 18 * pages < small < 20 * pages
+
+
 @pytest.mark.parametrize("several", [1, 4])
 def test_a_list_is_as_long_as_the_servers(run: Run, several: int) -> None:
     """The boundary of the old part moves as the list gets longer and shorter, and pages become
