@@ -184,7 +184,7 @@ bench-walkthrough: ## The load of the observatory's walk-through, and its output
 	@bench/tools/walkthrough.sh $(call given,)
 
 bench-whatif: $(VENV)/complete ## Predictions of INNODB_LRU_WHATIF against restarts (HELP=1: options)
-	@$(call tool,whatif) $(call given,SERVER POOL TABLE SECONDS PATIENCE CLIENTS RATE CASES OLD_BLOCKS_TIME SIZES TIMES PCTS CSV)
+	@$(call tool,whatif) $(call given,SERVER POOL INSTANCES TABLE SECONDS PATIENCE CLIENTS RATE CASES OLD_BLOCKS_TIME SIZES TIMES PCTS CSV)
 
 .PHONY: pictures
 pictures: $(VENV)/complete ## Draw the pictures of the documents from the committed results

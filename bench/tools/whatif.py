@@ -15,9 +15,10 @@ measured for SECONDS. A itself is the first B: is what it says about the present
 This is from INFORMATION_SCHEMA.INNODB_BUFFER_POOL_STATS. Every page read from disk counts, read-ahead
 too, as in the prediction.
 
-Loads (CASES), all of them reads:
+Loads (CASES):
 
     uniform, zipfian, pareto   point selects
+    updates                    of single rows, chosen as in pareto
     mixed                      zipfian ones with a scan through another table in between, in a fixed
                                ratio, so that it does not depend on the speed of either
     rescan                     one and a half times the pool scanned over and over
@@ -173,6 +174,10 @@ def _pareto(data: Data) -> sysbench.Load:
     return sysbench.Load("oltp_point_select", 1, data.rows, ("--rand-type=pareto",))
 
 
+def _updates(data: Data) -> sysbench.Load:
+    return sysbench.Load("oltp_update_non_index", 1, data.rows, ("--rand-type=pareto",))
+
+
 def _zipfian(data: Data) -> sysbench.Load:
     return _scripted(data, "--selects=1")
 
@@ -195,6 +200,7 @@ _LOADS: dict[str, Callable[[Data], sysbench.Load]] = {
     "uniform": _uniform,
     "zipfian": _zipfian,
     "pareto": _pareto,
+    "updates": _updates,
     "mixed": _mixed,
     "rescan": _rescan,
 }
@@ -260,11 +266,10 @@ class Validation:
     # The server
 
     def _start(self, setting: Setting) -> None:
-        """One instance, as the simulation has one list."""
         kept = max(100, setting.pool // _PAGE // _KEPT_PART)
         changed: dict[str, Value] = {
             "buffer_pool_size": setting.pool,
-            "buffer_pool_instances": 1,
+            "buffer_pool_instances": self._options.instances,
             "lru_scan_depth": kept,
             "io_capacity": max(1000, kept),
             "old_blocks_time": setting.old_blocks_time,
@@ -490,6 +495,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--table", type=tool.size, default="256M", help="size of each of the two tables")
     add("--seconds", type=tool.seconds, default=30, help="length of a measurement")
     add("--patience", type=tool.seconds, default=300, help="seconds to wait for warmth, evidence")
+    add("--instances", type=tool.count, default=1, help="of a buffer pool of 1G or more")
     add("--clients", type=tool.count, default=4, help="threads of sysbench")
     add("--rate", type=tool.count, help="events a second; without, as many as there can be")
     add("--cases", type=tool.some_of(_LOADS), default=" ".join(_LOADS), help="loads")

@@ -22,7 +22,14 @@ _SHELL = sorted(p.stem for p in _TOOLS.glob("*.sh") if p.stem != "common")
 _BAD = {
     "cpu_profile": ("--clients=0", "--pool=much", "--load=none", "--rounds=x"),
     "lru_cost": ("--cases=nonsense", "--seconds=soon", "--table=0"),
-    "whatif": ("--cases=nonsense", "--sizes=0", "--times=-1", "--rate=0"),
+    "whatif": (
+        "--cases=nonsense",
+        "--sizes=0",
+        "--times=-1",
+        "--pcts=0",
+        "--instances=0",
+        "--rate=0",
+    ),
     "instructions": ("--rounds=0", "--pool=64", "--load=../x", "--nonsense=1", "rounds"),
     "page_io_mutex": ("--seconds=", "--servers=stock mariadb", "--lines=2", "--pool=1T"),
     "walkthrough": ("--rounds=1",),
