@@ -109,7 +109,9 @@ class Foreign:
         if error[0] is None:
             seconds = time.monotonic() - self._started
             grown = self._so_far() - self._foreign
-            self.share = max(0.0, grown) / (seconds * (psutil.cpu_count() or 1))
+            # The system counts in ticks, so a short burst may have some too few or too many.
+            share = grown / (seconds * (psutil.cpu_count() or 1))
+            self.share = min(max(0.0, share), 1.0)
 
     def _so_far(self) -> float:
         return _busy() - self._server.processor_seconds() - _ours()
