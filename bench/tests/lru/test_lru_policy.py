@@ -131,6 +131,14 @@ def test_the_young_part_is_searched_in_the_end(run: Run) -> None:
     assert r["max_wait"] <= 250000 and r["late_waits"] == 0
 
 
+def test_the_young_part_of_a_large_pool_is_searched_as_soon(run: Run) -> None:
+    """Half a second, of which the walks along 400 000 pages take some part."""
+    pages = 1 << 20
+    r = run(pool=pages, tail_dirty=pages * 3 // 8, log=-1, rate=2000, seconds=4)
+    assert r["dismissed"] == 0 and r["young_evicted"] > 0
+    assert r["max_wait"] <= 500000
+
+
 def test_hot_pages_stay_when_all_writes_are_complete_for_a_moment(run: Run) -> None:
     """All but the newest pages are dirty, and the evictor gets a processor when nothing is under
     way any more: what it has not found in the old part it does not take from the young one."""

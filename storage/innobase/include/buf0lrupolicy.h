@@ -95,6 +95,10 @@ class Lru_policy {
   walks follow each other for as long as the load lasts. */
   static constexpr double EMPTY_PAUSE_SECONDS_A_PAGE = 2e-6;
 
+  /** But no longer than this, so that the old part is looked at again before the
+  young part is searched, see OLD_PART_SECONDS. */
+  static constexpr double MOST_EMPTY_PAUSE_SECONDS = 0.1;
+
   /** Far walks in vain, each twice as far as the one before: the last one sees
   all of the list. */
   static constexpr unsigned WHOLE_LIST_WALKS = 32;
@@ -304,9 +308,7 @@ class Lru_policy {
       m_dry_since = std::min(m_dry_since, m_now);
       if (goes_far()) {
         ++m_in_vain;
-        m_far_at = m_now + static_cast<double>(walk.n_looked()) *
-                               (walk.saw_old_part() ? EMPTY_PAUSE_SECONDS_A_PAGE
-                                                    : PAUSE_SECONDS_A_PAGE);
+        m_far_at = m_now + pause_after(walk);
       }
       return Next::WAIT;
     }
@@ -365,6 +367,16 @@ class Lru_policy {
 
   /** @return true if the next walk may go beyond what is near the tail */
   bool goes_far() const { return m_now >= m_far_at; }
+
+  /** @return seconds until a walk may go far again
+  @param[in]  walk  a far walk in vain */
+  static double pause_after(const Walk &walk) {
+    const auto looked = static_cast<double>(walk.n_looked());
+    const auto pause = looked * PAUSE_SECONDS_A_PAGE;
+    if (!walk.saw_old_part()) return pause;
+    return std::max(pause, std::min(looked * EMPTY_PAUSE_SECONDS_A_PAGE,
+                                    MOST_EMPTY_PAUSE_SECONDS));
+  }
 
   size_t m_target{};
   size_t m_low_water{};
