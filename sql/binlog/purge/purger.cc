@@ -369,6 +369,9 @@ static bool has_locks_besides_program(const THD *thd) {
 bool refuse_wait(THD *thd) {
   if (!is_wait_asked_for(thd) ||
       !(thd->in_active_multi_stmt_transaction() || thd->in_sub_stmt != 0 ||
+        // That of `SET gtid_next`: others wait for it without a time-out.
+        (thd->owned_gtid.sidno > 0 &&
+         DBUG_EVALUATE_IF("mutate_binlog_purge_wait_gtid", false, true)) ||
         // By GET_LOCK(), HANDLER, or on what a function in BEFORE has read.
         (has_locks_besides_program(thd) &&
          DBUG_EVALUATE_IF("mutate_binlog_purge_wait_mdl", false, true))) ||
