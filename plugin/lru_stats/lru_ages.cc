@@ -93,6 +93,9 @@ uint16_t Lru_ages::take(const innodb_lru_event_t &event, double weight,
     case INNODB_LRU_EVENT_GONE:
       if (found != m_pages.end()) m_pages.erase(found);
       return 0;
+
+    case INNODB_LRU_EVENT_AWAITED:
+      return 0;
   }
   return 0;
 }

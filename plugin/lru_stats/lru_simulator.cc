@@ -128,10 +128,17 @@ void Lru_simulator::read(uint64_t page, uint32_t hash, uint64_t now_ms) {
   const auto i = find_or_add(page, hash);
   if (i == NONE) return;
   note_in_pool(i);
+  row(i)->page.awaited = 0;
   if (row(i)->page.lists == m_lists.size()) return;
   for (auto &list : m_lists) {
     if (!node(list, i).in_list) read_in(list, i, hash, false);
   }
+}
+
+void Lru_simulator::awaited(uint64_t page, uint32_t hash) {
+  if (hash >= m_threshold || m_lists.empty()) return;
+  const auto i = find(page, hash);
+  if (i != NONE) row(i)->page.awaited = 1;
 }
 
 void Lru_simulator::create(uint64_t page, uint32_t hash, uint64_t now_ms) {
@@ -162,11 +169,11 @@ void Lru_simulator::access(uint64_t page, uint32_t hash, uint64_t now_ms) {
   m_events += m_weight;
   const auto i = find_or_add(page, hash);
   if (i == NONE) return;
-  const bool was_in_pool = row(i)->page.in_pool;
+  const bool was_ahead = row(i)->page.in_pool && !row(i)->page.awaited;
   note_in_pool(i);
   for (auto &list : m_lists) {
     if (const auto &n = node(list, i); !n.in_list) {
-      read_in(list, i, hash, was_in_pool && n.lost_ahead);
+      read_in(list, i, hash, was_ahead && n.lost_ahead);
     }
     touch(list, i);
   }

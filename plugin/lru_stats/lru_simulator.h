@@ -154,6 +154,10 @@ class Lru_simulator {
   */
   void read(uint64_t page, uint32_t hash, uint64_t now_ms);
 
+  /** That read is complete, and a thread waited for it: the page was not read
+  ahead. Parameters as above, without the time. */
+  void awaited(uint64_t page, uint32_t hash);
+
   /** The server created a page in the pool, with no need to read it. Parameters
   as above. */
   void create(uint64_t page, uint32_t hash, uint64_t now_ms);
@@ -233,8 +237,10 @@ class Lru_simulator {
     uint32_t hash;
     /** How many lists have it, and whether the server's pool does, as far as
     is known; a row is free when none of them has it. */
-    uint32_t lists : 31;
+    uint32_t lists : 30;
     uint32_t in_pool : 1;
+    /** A thread waited for the last read: it was not read ahead. */
+    uint32_t awaited : 1;
   };
 
   /** A page in one of the lists. `prev` is nearer to the head. */
@@ -250,7 +256,7 @@ class Lru_simulator {
     uint32_t has_clock : 1;
     uint32_t next : 28;
     /** Not in the list any more, evicted before its first access: it was read
-    ahead, and that read is counted. Holds while the server's pool has it. */
+    ahead, unless Page::awaited, and that read is counted. Holds while the server's pool has it. */
     uint32_t lost_ahead : 1;
     /** Time of the first access and value of the clock, lower 32 bits. Good for
     49 days and 2^32 evictions. */

@@ -107,7 +107,7 @@ uint32_t Lru_simulator::find_or_add(uint64_t page, uint32_t hash) {
     found = m_rows++;
   }
   auto *cells = row(found);
-  cells[0].page = {page, hash, 0, 0};
+  cells[0].page = {page, hash, 0, 0, 0};
   for (size_t i = 1; i < m_stride; i++) cells[i].node = {};
   m_held++;
   insert_slot(hash, found);
@@ -140,7 +140,7 @@ void Lru_simulator::free_row(uint32_t unused) {
   }
   m_slots[hole].row = NONE;
 
-  page = {m_free, 0, 0, 0};
+  page = {m_free, 0, 0, 0, 0};
   m_free = unused;
   m_held--;
 }

@@ -299,6 +299,9 @@ void Whatif::take(const innodb_lru_event_t &event, uint64_t hash,
     case INNODB_LRU_EVENT_GONE:
       m_simulator->forget(event.page);
       break;
+    case INNODB_LRU_EVENT_AWAITED:
+      m_simulator->awaited(event.page, hash);
+      break;
     case INNODB_LRU_EVENT_MADE_YOUNG:
       break;
   }

@@ -51,7 +51,8 @@ enum Operation : uint32_t {
   CONFIGS,
   PRINT,
   FOLLOW,
-  FADE
+  FADE,
+  AWAITED
 };
 
 struct Record {
@@ -126,6 +127,9 @@ int main(int argc, char **argv) {
     switch (operation) {
       case READ:
         simulator.read(page, Lru_simulator::hash(page), ms);
+        break;
+      case AWAITED:
+        simulator.awaited(page, Lru_simulator::hash(page));
         break;
       case CREATE:
         simulator.create(page, Lru_simulator::hash(page), ms);

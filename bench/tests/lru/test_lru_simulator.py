@@ -18,7 +18,7 @@ import pytest
 
 from harness import places
 
-READ, CREATE, ACCESS, FORGET, EVICT, LOWER, RESTART, CONFIGS, PRINT, FOLLOW, FADE = range(11)
+READ, CREATE, ACCESS, FORGET, EVICT, LOWER, RESTART, CONFIGS, PRINT, FOLLOW, FADE, AWAITED = range(12)
 ALL = 2**32
 RECORD = np.dtype([("page", "<u8"), ("ms", "<u4"), ("operation", "<u4")])
 SPACE = 7 << 32  # pages of the traces are in this tablespace, if in no other
@@ -570,6 +570,22 @@ def test_a_page_that_was_read_ahead(run: Run, *, again: bool) -> None:
         assert small > 30 * pages
     else:
         assert 18 * pages < small < 20 * pages
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_a_page_that_was_read_for_a_scan(run: Run, *, awaited: bool) -> None:
+    """CHECK TABLE and COUNT(*) read pages without an access to them. Threads wait for these reads,
+    as they would with a smaller pool: what that loses before the first access is read twice."""
+    pages = 1000
+    table = np.arange(4 * pages)
+    trace = [np.array([(8 * pages, 8 * pages, FOLLOW)], RECORD), events(table, READ)]
+    if awaited:
+        trace.append(events(table, AWAITED))
+    trace.append(events(table, ACCESS))
+    result = run(np.concatenate(trace), [Config(pages), Config(8 * pages)])[-1]
+    small, _ = (one["reads"] for one in result["configs"])
+    reads = 8 if awaited else 4
+    assert (reads - 2) * pages < small <= reads * pages
 
 
 @pytest.mark.parametrize("several", [1, 4])

@@ -462,6 +462,11 @@ void buf_lru_hook_accessed(const buf_page_t *bpage) {
 
 void buf_lru_hook_read(const buf_page_t *bpage, bool ahead) {
   if (LEFT_OUT("mutate_lru_read")) return;
+  if (const auto page = buf_lru_trace_page(bpage->id);
+      !ahead && bpage->lru_history.sampled() && buf_lru_trace_takes(page) &&
+      !LEFT_OUT("mutate_lru_awaited")) {
+    buf_lru_trace(INNODB_LRU_EVENT_AWAITED, page, bpage->buf_pool_index);
+  }
   if (!buf_lru_index_on.load(std::memory_order_relaxed)) return;
 
   const auto index = buf_lru_index_of_read(bpage);

@@ -158,7 +158,10 @@ enum innodb_lru_event_kind_t : uint8_t {
   INNODB_LRU_EVENT_EVICT = 4,
   /** It left the pool, but not to make room: its table was dropped, truncated,
   rebuilt or discarded, or DDL gave it up. */
-  INNODB_LRU_EVENT_GONE = 5
+  INNODB_LRU_EVENT_GONE = 5,
+  /** A read of it is complete, and a thread waited for that: it was not read
+  ahead. */
+  INNODB_LRU_EVENT_AWAITED = 6
 };
 
 /** An event. The events of one thread come in their order; those of two threads
