@@ -167,7 +167,8 @@ given = $(foreach name,$(1),$(if $(filter command environment,$(origin $(name)))
   tr A-Z_ a-z- <<<$(name))='$($(name))')) $(if $(HELP),--help)
 tool = PYTHONPATH=bench $(VENV)/bin/python -m tools.$(1)
 
-.PHONY: bench-cpu-profile bench-instructions bench-lru-cost bench-page-io-mutex bench-walkthrough bench-whatif
+.PHONY: bench-cpu-profile bench-instructions bench-lru-cost bench-page-io-mutex bench-slow-statements
+.PHONY: bench-walkthrough bench-whatif
 bench-cpu-profile: $(VENV)/complete ## Where the processor time of a statement goes, server by server (bench/tools/README.md; HELP=1: options)
 	@$(call tool,cpu_profile) $(call given,SERVERS WITH_STACKS LOAD CLIENTS POOL DATA_BY_POOL ROUNDS SETTLE SECONDS CSV)
 
@@ -179,6 +180,9 @@ bench-lru-cost: $(VENV)/complete ## What lru_stats.so costs (HELP=1: options)
 
 bench-page-io-mutex: ## How often page I/O takes the mutex of the tablespace cache (HELP=1: options)
 	@bench/tools/page_io_mutex.sh $(call given,SERVERS SECONDS ROUNDS CLIENTS POOL TABLES FLUSH LINES)
+
+bench-slow-statements: $(VENV)/complete ## What slow statements wait for, server by server (HELP=1: options)
+	@$(call tool,slow_statements) $(call given,SERVERS LOAD CLIENTS POOL DATA_BY_POOL ROUNDS SETTLE SECONDS CSV)
 
 bench-walkthrough: ## The load of the observatory's walk-through, and its output (HELP=1: what it does)
 	@bench/tools/walkthrough.sh $(call given,)

@@ -21,6 +21,7 @@ _PYTHON = sorted(p.stem for p in _TOOLS.glob("*.py") if p.stem not in ("__init__
 _SHELL = sorted(p.stem for p in _TOOLS.glob("*.sh") if p.stem != "common")
 _BAD = {
     "cpu_profile": ("--clients=0", "--pool=much", "--load=none", "--rounds=x"),
+    "slow_statements": ("--clients=0", "--pool=much", "--load=none", "--seconds=soon"),
     "lru_cost": ("--cases=nonsense", "--seconds=soon", "--table=0"),
     "whatif": (
         "--cases=nonsense",
