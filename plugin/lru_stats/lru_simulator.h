@@ -256,7 +256,8 @@ class Lru_simulator {
     uint32_t has_clock : 1;
     uint32_t next : 28;
     /** Not in the list any more, evicted before its first access: it was read
-    ahead, unless Page::awaited, and that read is counted. Holds while the server's pool has it. */
+    ahead, unless Page::awaited, and that read is counted. Holds while the
+    server's pool has it. */
     uint32_t lost_ahead : 1;
     /** Time of the first access and value of the clock, lower 32 bits. Good for
     49 days and 2^32 evictions. */

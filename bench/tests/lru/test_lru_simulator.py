@@ -18,7 +18,8 @@ import pytest
 
 from harness import places
 
-READ, CREATE, ACCESS, FORGET, EVICT, LOWER, RESTART, CONFIGS, PRINT, FOLLOW, FADE, AWAITED = range(12)
+READ, CREATE, ACCESS, FORGET, EVICT, LOWER, RESTART, CONFIGS, PRINT, FOLLOW = range(10)
+FADE, AWAITED = 10, 11
 ALL = 2**32
 RECORD = np.dtype([("page", "<u8"), ("ms", "<u4"), ("operation", "<u4")])
 SPACE = 7 << 32  # pages of the traces are in this tablespace, if in no other

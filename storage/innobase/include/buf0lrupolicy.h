@@ -91,12 +91,12 @@ class Lru_policy {
   static constexpr double PAUSE_SECONDS_A_PAGE = 500e-9;
 
   /** The same if the walk has taken every clean page of the old part: another
-  finds only what has become clean since. On a disk that is always too slow, such
-  walks follow each other for as long as the load lasts. */
+  finds only what has become clean since. On a disk that is always too slow,
+  such walks follow each other for as long as the load lasts. */
   static constexpr double EMPTY_PAUSE_SECONDS_A_PAGE = 2e-6;
 
-  /** But no longer than this, so that the old part is looked at again before the
-  young part is searched, see OLD_PART_SECONDS. */
+  /** But no longer than this, so that the old part is looked at again before
+  the young part is searched, see OLD_PART_SECONDS. */
   static constexpr double MOST_EMPTY_PAUSE_SECONDS = 0.1;
 
   /** Far walks in vain, each twice as far as the one before: the last one sees
