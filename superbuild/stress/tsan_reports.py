@@ -40,7 +40,7 @@ _ON_PURPOSE = {
     ("buf0lrustats.cc", "uncounted_accesses"): "upstream's counters",
     ("buf0lrustats.cc", "buf_lru_stats_not_old"): "upstream's counter of evictions",
     ("buf0lrustats.cc", "buf_lru_hook_accessed"): "which part a page is in; is anything evicted",
-    ("buf0lruevict.cc", "remove"): "upstream's counter, read by the status while it is counted up",
+    ("buf0lruevict.cc", "evict"): "upstream's counter of what was read ahead in vain, as elsewhere",
     # A lambda of walk().
     ("buf0lruevict.cc", "operator"): "upstream's flag that a search is worth while, read in each",
     ("buf0lruflusher.h", "written"): "the same flag",
