@@ -29,7 +29,9 @@
 #include "my_inttypes.h"
 #include "my_sys.h"  // MY_WME
 #include "mysql/service_mysql_alloc.h"
+#include "mysqld_error.h"        // ER_OUT_OF_RESOURCES
 #include "sql/psi_memory_key.h"  // key_memory_TABLE
+#include "sql/sql_class.h"       // THD
 #include "sql/table.h"
 
 /**
@@ -71,8 +73,8 @@ class Table_map_body {
 
   /**
     Keeps a body until the table is closed. One that is too large is not kept,
-    nor one that there is no memory for: each statement makes it, as upstream
-    does.
+    nor one that there is or was no memory for: each statement makes it, as
+    upstream does.
 
     @param table         open table
     @param row_metadata  the value of binlog_row_metadata that it was made by
@@ -81,7 +83,7 @@ class Table_map_body {
   */
   static void keep(TABLE *table, ulong row_metadata, ulong n_columns,
                    std::initializer_list<Part> parts) {
-    if (is_changed_by_test() ||
+    if (is_changed_by_test() || may_lack_a_part(table) ||
         DBUG_EVALUATE_IF("mutate_table_map_body_not_kept", true, false)) {
       return;
     }
@@ -130,6 +132,22 @@ class Table_map_body {
 
   static size_t slot(ulong row_metadata) {
     return DBUG_EVALUATE_IF("mutate_table_map_body_one_slot", 0, row_metadata);
+  }
+
+  /**
+    Upstream makes the optional metadata by appending, and does not look at
+    each result. Without memory a name may be missing; the statement fails then.
+    @return true if the session has an error, so that the body is not to be kept
+  */
+  static bool may_lack_a_part(const TABLE *table) {
+    THD *const thd = table->in_use;
+    DBUG_EXECUTE_IF("table_map_body_out_of_memory",
+                    my_error(ER_OUT_OF_RESOURCES, MYF(0)););
+    const bool has_error =
+        thd->is_error() &&
+        DBUG_EVALUATE_IF("mutate_table_map_body_keeps_errors", false, true);
+    DBUG_EXECUTE_IF("table_map_body_out_of_memory", thd->clear_error(););
+    return has_error;
   }
 
   /**

@@ -37,14 +37,10 @@ from typing import Any
 
 import pandas as pd
 
-from harness import perf, places, settings, sysbench
+from harness import perf
 from harness.errors import BenchError
 from harness.server import Server
-from harness.settings import size_in_bytes
 from tools import tool
-
-_ROW_BYTES = 230  #: of a row of sysbench's table on disk, with its secondary index
-_SCRIPTS = {"update": "oltp_update_non_index", "select": "oltp_point_select"}
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -63,55 +59,18 @@ _PURPOSES = {
 _MATCHERS = [(name, re.compile(pattern)) for name, pattern in _PURPOSES.items()]
 
 
-class Profile:
+class Profile(tool.Turns):
     def __init__(self, options: argparse.Namespace) -> None:
-        self._options = options
-        self._common = settings.load(places.SETTINGS, quick=True)
-        self._rows = size_in_bytes(options.pool) * options.data_by_pool // _ROW_BYTES
-        self._load = sysbench.Load(_SCRIPTS[options.load], 1, self._rows)
-        self._servers: list[Server] = []
-        for name in options.servers:
-            definition = tool.server(name)
-            home = options.data_dir / definition.name
-            self._servers.append(Server(definition, home, self._common))
-        self.rows: list[dict[str, Any]] = []  #: what is measured so far
-
-    def run(self) -> None:
-        for server in self._servers:
-            self._fill(server)
-        for number in range(self._options.rounds):
-            for server in self._servers:
-                self.rows.append(
-                    {"server": server.name, "round": number + 1} | self._measure(server)
-                )
-                row = self.rows[-1]
-                _say(
-                    f"{row['server']:8} round {row['round']}: {row['per_second']:8.0f}/s,"
-                    f" {row['user_us'] + row['system_us']:6.1f} us each"
-                )
-
-    def _fill(self, server: Server) -> None:
-        mark = server.home / "complete"
-        if mark.is_file() and mark.read_text() == str(self._rows):
-            return
-        _say(f"{server.name}: filling a table of {self._rows} rows")
-        server.create()
-        self._start(server)
-        try:
-            sysbench.prepare(server, self._load, threads=1)
-        finally:
-            server.stop()
-        mark.write_text(str(self._rows))
+        super().__init__(options, quick=True)
 
     def _start(self, server: Server) -> None:
         server.start({"buffer_pool_size": self._options.pool, "buffer_pool_instances": 1})
 
-    def _measure(self, server: Server) -> dict[str, Any]:
+    def _measure(self, server: Server) -> list[dict[str, Any]]:
         data = server.home / "perf.data"
         self._start(server)
         try:
-            server.execute(f"SELECT COUNT(c) FROM {sysbench.DATABASE}.sbtest1")
-            with sysbench.Running(server, self._load, self._options.clients, 86400):
+            with self._under_load(server):
                 time.sleep(self._options.settle)
                 before = _Counts(server)
                 # Of all servers, as it costs them something.
@@ -135,7 +94,12 @@ class Profile:
         total = row["user_us"] + row["system_us"]
         for name, share in shares(samples).items():
             row[name] = share * total
-        return row
+        return [row]
+
+    def _line(self, found: Sequence[dict[str, Any]]) -> str:
+        (row,) = found
+        each = row["user_us"] + row["system_us"]
+        return f"{row['per_second']:8.0f}/s, {each:6.1f} us each"
 
 
 class _Counts:
@@ -180,24 +144,18 @@ def summary(frame: pd.DataFrame) -> str:
     return f"\nmedian of {frame['round'].max()} rounds; below idle_pct: microseconds a statement\n{text}"
 
 
-def _say(text: str) -> None:
-    print(text, flush=True)
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = tool.parser("bench-cpu-profile", __doc__)
-    add = parser.add_argument
-    add("--servers", type=tool.words, default="stock sluice mariadb", help="files of servers/")
-    add("--with-stacks", type=tool.words, default="stock sluice", help="those with symbols")
-    add("--load", choices=list(_SCRIPTS), default="update", help="what the clients do")
-    add("--clients", type=tool.count, default=16, help="threads of sysbench")
-    add("--pool", type=tool.size, default="256M", help="buffer pool")
-    add("--data-by-pool", type=tool.count, default=6, help="size of the data, in pools")
-    add("--rounds", type=tool.count, default=5, help="measurements of each server")
-    add("--settle", type=tool.seconds, default=8, help="seconds before each measurement")
-    add("--seconds", type=tool.seconds, default=8, help="length of each")
-    add("--data-dir", type=Path, default=places.DATA / "cpu-profile", help="kept between runs")
-    add("--csv", type=Path, help="default: results-<time>.csv in the data directory")
+    parser = tool.turns_parser(
+        "bench-cpu-profile",
+        __doc__,
+        servers="stock sluice mariadb",
+        data_by_pool=6,
+        rounds=5,
+        length=8,
+    )
+    parser.add_argument(
+        "--with-stacks", type=tool.words, default="stock sluice", help="those with symbols"
+    )
     return parser
 
 

@@ -32,21 +32,17 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from harness import places, settings, sysbench
 from harness.errors import BenchError
 from harness.server import Server
 from harness.settings import size_in_bytes
 from tools import tool
 
-_ROW_BYTES = 230  #: of a row of sysbench's table on disk, with its secondary index
 _PAGE_BYTES = 16384
-_SCRIPTS = {"update": "oltp_update_non_index", "select": "oltp_point_select"}
-_HISTORY = 1_000_000  #: the most that the variable takes
+_HISTORY = 1_000_000  #: nearly the most that the variable takes
 _REST = "no known wait"
 
 #: What is waited for, by how the event is called. The first that matches decides.
@@ -55,7 +51,7 @@ _WAITS = {
     "doublewrite": r".*dblwr",
     "a free page": r".*lru_flusher",
     "LRU list and free list": r".*(LRU_list|buf_pool_free|buf_pool_mutex|flush_state)",
-    "redo log": r".*(log_|_log_file|redo)",
+    "redo log": r"wait/.*/innodb/.*log_",
     "other latches of InnoDB": r"wait/synch/.*/innodb/",
     "other": r".*",
 }
@@ -82,43 +78,9 @@ Statement = tuple[int, int, int, int]  #: thread, first and last event, picoseco
 Wait = tuple[int, int, int, str]  #: thread, event, picoseconds, name
 
 
-class Profile:
+class Profile(tool.Turns):
     def __init__(self, options: argparse.Namespace) -> None:
-        self._options = options
-        self._common = settings.load(places.SETTINGS, quick=False)
-        self._rows = size_in_bytes(options.pool) * options.data_by_pool // _ROW_BYTES
-        self._load = sysbench.Load(_SCRIPTS[options.load], 1, self._rows)
-        self._servers: list[Server] = []
-        for name in options.servers:
-            definition = tool.server(name)
-            home = options.data_dir / definition.name
-            self._servers.append(Server(definition, home, self._common))
-        self.rows: list[dict[str, Any]] = []  #: what is measured so far
-
-    def run(self) -> None:
-        for server in self._servers:
-            self._fill(server)
-        for number in range(self._options.rounds):
-            for server in self._servers:
-                found = bands(*self._record(server))
-                if not found:
-                    raise BenchError(f"{server.name}: no statement was recorded whole")
-                for band in found:
-                    self.rows.append({"server": server.name, "round": number + 1} | band)
-                _say(f"{server.name:8} round {number + 1}: {found[0]['statements']} statements")
-
-    def _fill(self, server: Server) -> None:
-        mark = server.home / "complete"
-        if mark.is_file() and mark.read_text() == str(self._rows):
-            return
-        _say(f"{server.name}: filling a table of {self._rows} rows")
-        server.create()
-        self._start(server)
-        try:
-            sysbench.prepare(server, self._load, threads=1)
-        finally:
-            server.stop()
-        mark.write_text(str(self._rows))
+        super().__init__(options, quick=False)
 
     def _start(self, server: Server) -> None:
         writes = size_in_bytes(self._options.pool) // _PAGE_BYTES // 8
@@ -141,18 +103,23 @@ class Profile:
             ],
         )
 
-    def _record(self, server: Server) -> tuple[list[Statement], list[Wait]]:
+    def _measure(self, server: Server) -> list[dict[str, Any]]:
         self._start(server)
         try:
-            server.execute(f"SELECT COUNT(c) FROM {sysbench.DATABASE}.sbtest1")
-            with sysbench.Running(server, self._load, self._options.clients, 86400):
+            with self._under_load(server):
                 time.sleep(self._options.settle)
                 _switch(server, "YES")
                 time.sleep(self._options.seconds)
                 _switch(server, "NO")
-            return _fetch(server, _STATEMENTS), _fetch(server, _EVENTS)
+            found = bands(_fetch(server, _STATEMENTS), _fetch(server, _EVENTS))
         finally:
             server.stop()
+        if not found:
+            raise BenchError(f"{server.name}: no statement was recorded whole")
+        return found
+
+    def _line(self, found: Sequence[dict[str, Any]]) -> str:
+        return f"{found[0]['statements']} statements"
 
 
 def _switch(server: Server, enabled: str) -> None:
@@ -215,24 +182,15 @@ def summary(frame: pd.DataFrame) -> str:
     return f"\nmedian of {frame['round'].max()} rounds; below milliseconds: percent of the time\n{text}"
 
 
-def _say(text: str) -> None:
-    print(text, flush=True)
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = tool.parser("bench-slow-statements", __doc__)
-    add = parser.add_argument
-    add("--servers", type=tool.words, default="stock sluice-unoptimised", help="files of servers/")
-    add("--load", choices=list(_SCRIPTS), default="update", help="what the clients do")
-    add("--clients", type=tool.count, default=16, help="threads of sysbench")
-    add("--pool", type=tool.size, default="256M", help="buffer pool")
-    add("--data-by-pool", type=tool.count, default=8, help="size of the data, in pools")
-    add("--rounds", type=tool.count, default=3, help="measurements of each server")
-    add("--settle", type=tool.seconds, default=8, help="seconds before each measurement")
-    add("--seconds", type=tool.seconds, default=1.5, help="length of each")
-    add("--data-dir", type=Path, default=places.DATA / "slow-statements", help="kept between runs")
-    add("--csv", type=Path, help="default: results-<time>.csv in the data directory")
-    return parser
+    return tool.turns_parser(
+        "bench-slow-statements",
+        __doc__,
+        servers="stock sluice-unoptimised",
+        data_by_pool=8,
+        rounds=3,
+        length=1.5,
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,13 +9,15 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import pandas as pd
 
-from harness import peers, places, server_definition
+from harness import peers, places, server_definition, settings, sysbench
 from harness.errors import BenchError
+from harness.server import Server
 from harness.server_definition import ServerDefinition
 from harness.settings import size_in_bytes
 
@@ -120,3 +122,87 @@ def run(
         print(summary(frame), flush=True)
         print(f"written to {path}", flush=True)
     return code
+
+
+_ROW_BYTES = 230  #: of a row of sysbench's table on disk, with its secondary index
+_SCRIPTS = {"update": "oltp_update_non_index", "select": "oltp_point_select"}
+
+
+class Turns:
+    """Servers that take turns under the same load by key, each on a filled table of its own."""
+
+    def __init__(self, options: argparse.Namespace, *, quick: bool) -> None:
+        self._options = options
+        common = settings.load(places.SETTINGS, quick=quick)
+        self._table_rows = size_in_bytes(options.pool) * options.data_by_pool // _ROW_BYTES
+        self._load = sysbench.Load(_SCRIPTS[options.load], 1, self._table_rows)
+        self._servers: list[Server] = []
+        for name in options.servers:
+            definition = server(name)
+            self._servers.append(Server(definition, options.data_dir / definition.name, common))
+        self.rows: list[dict[str, Any]] = []  #: what is measured so far
+
+    def run(self) -> None:
+        for one in self._servers:
+            self._fill(one)
+        for number in range(self._options.rounds):
+            for one in self._servers:
+                found = self._measure(one)
+                self.rows += [{"server": one.name, "round": number + 1} | row for row in found]
+                print(f"{one.name:8} round {number + 1}: {self._line(found)}", flush=True)
+
+    def _fill(self, one: Server) -> None:
+        mark = one.home / "complete"
+        if mark.is_file() and mark.read_text() == str(self._table_rows):
+            return
+        print(f"{one.name}: filling a table of {self._table_rows} rows", flush=True)
+        one.create()
+        self._start(one)
+        try:
+            sysbench.prepare(one, self._load, threads=1)
+        finally:
+            one.stop()
+        mark.write_text(str(self._table_rows))
+
+    def _under_load(self, one: Server) -> sysbench.Running:
+        """The load on a server that has read its table once; until the end of `with`."""
+        one.execute(f"SELECT COUNT(c) FROM {sysbench.DATABASE}.sbtest1")
+        return sysbench.Running(one, self._load, self._options.clients, 86400)
+
+    def _start(self, one: Server) -> None:
+        """Starts a server with the settings that are measured."""
+        raise NotImplementedError
+
+    def _measure(self, one: Server) -> list[dict[str, Any]]:
+        """Starts a server, measures it and stops it."""
+        raise NotImplementedError
+
+    def _line(self, found: Sequence[dict[str, Any]]) -> str:
+        """What was measured, for the terminal."""
+        raise NotImplementedError
+
+
+def turns_parser(
+    target: str,
+    description: str | None,
+    *,
+    servers: str,
+    data_by_pool: int,
+    rounds: int,
+    length: float,
+) -> argparse.ArgumentParser:
+    """With the options of Turns, and these values where none is given."""
+    made = parser(target, description)
+    add = made.add_argument
+    data = places.DATA / target.removeprefix("bench-")
+    add("--servers", type=words, default=servers, help="files of servers/")
+    add("--load", choices=list(_SCRIPTS), default="update", help="what the clients do")
+    add("--clients", type=count, default=16, help="threads of sysbench")
+    add("--pool", type=size, default="256M", help="buffer pool")
+    add("--data-by-pool", type=count, default=data_by_pool, help="size of the data, in pools")
+    add("--rounds", type=count, default=rounds, help="measurements of each server")
+    add("--settle", type=seconds, default=8, help="seconds before each measurement")
+    add("--seconds", type=seconds, default=length, help="length of each")
+    add("--data-dir", type=Path, default=data, help="kept between runs")
+    add("--csv", type=Path, help="default: results-<time>.csv in the data directory")
+    return made

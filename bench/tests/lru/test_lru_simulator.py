@@ -573,19 +573,22 @@ def test_a_page_that_was_read_ahead(run: Run, *, again: bool) -> None:
         assert 18 * pages < small < 20 * pages
 
 
-@pytest.mark.parametrize("awaited", [False, True])
-def test_a_page_that_was_read_for_a_scan(run: Run, *, awaited: bool) -> None:
+@pytest.mark.parametrize(
+    ("before_the_access", "reads"),
+    [([READ], 4), ([READ, AWAITED], 8), ([READ, AWAITED, EVICT, READ], 8)],
+    ids=["ahead", "awaited", "awaited, then ahead"],
+)
+def test_a_page_that_was_read_for_a_scan(
+    run: Run, before_the_access: list[int], reads: int
+) -> None:
     """CHECK TABLE and COUNT(*) read pages without an access to them. Threads wait for these reads,
     as they would with a smaller pool: what that loses before the first access is read twice."""
     pages = 1000
     table = np.arange(4 * pages)
-    trace = [np.array([(8 * pages, 8 * pages, FOLLOW)], RECORD), events(table, READ)]
-    if awaited:
-        trace.append(events(table, AWAITED))
-    trace.append(events(table, ACCESS))
+    trace = [np.array([(8 * pages, 8 * pages, FOLLOW)], RECORD)]
+    trace += [events(table, operation) for operation in [*before_the_access, ACCESS]]
     result = run(np.concatenate(trace), [Config(pages), Config(8 * pages)])[-1]
     small, _ = (one["reads"] for one in result["configs"])
-    reads = 8 if awaited else 4
     assert (reads - 2) * pages < small <= reads * pages
 
 

@@ -90,8 +90,8 @@ class Lru_policy {
   after a far walk in vain is ten times as long as the walk. */
   static constexpr double PAUSE_SECONDS_A_PAGE = 500e-9;
 
-  /** The same if the walk has taken every clean page of the old part: another
-  finds only what has become clean since. On a disk that is always too slow,
+  /** The same if the walk has seen all of the old part: another finds hardly
+  more than what has become clean since. On a disk that is always too slow,
   such walks follow each other for as long as the load lasts. */
   static constexpr double EMPTY_PAUSE_SECONDS_A_PAGE = 2e-6;
 
