@@ -57,7 +57,6 @@ from harness.server import Server
 from harness.settings import Value, size_in_bytes
 from tools import tool
 
-_ROW_BYTES = 230  #: of a row of sysbench's table on disk, with its secondary index
 _FOREVER = 86400  #: seconds a load is told to run; it is killed when all is measured
 _PLUGINS = (
     "INNODB_LRU_STATS",
@@ -103,17 +102,17 @@ class Cost:
         self._server = Server(self._definition, home, self._common)
         self._bytes = size_in_bytes(options.table)
         self._samples = home / "perf.data"
-        self._table_rows = self._bytes // _ROW_BYTES
         self.rows: list[dict[str, Any]] = []  #: what is measured so far
 
     def run(self) -> None:
-        self._fill()
+        load = tool.load_of("oltp_point_select", self._bytes)
+        tool.fill(self._server, load, lambda _: self._start(size_in_bytes("256M")))
         for name in self._options.cases:
             case = _CASES[name]
             self._start(round(self._bytes * case.pool_by_data))
             try:
                 self._warm_up()
-                load = sysbench.Load(case.script, 1, self._table_rows)
+                load = tool.load_of(case.script, self._bytes)
                 with sysbench.Running(self._server, load, self._options.clients, _FOREVER):
                     time.sleep(self._options.settle)
                     for number in range(self._options.rounds):
@@ -121,22 +120,6 @@ class Cost:
                         _say(_line(self.rows[-1]))
             finally:
                 self._server.stop()
-
-    def _fill(self) -> None:
-        mark = self._server.home / "complete"
-        wanted = str(self._table_rows)
-        if mark.is_file() and mark.read_text() == wanted:
-            return
-        _say(f"filling a table of {self._options.table}")
-        self._server.create()
-        self._start(size_in_bytes("256M"))
-        try:
-            sysbench.prepare(
-                self._server, sysbench.Load("oltp_point_select", 1, self._table_rows), threads=1
-            )
-        finally:
-            self._server.stop()
-        mark.write_text(wanted)
 
     def _start(self, pool: int) -> None:
         changed: dict[str, Value] = {

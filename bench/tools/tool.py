@@ -128,14 +128,34 @@ _ROW_BYTES = 230  #: of a row of sysbench's table on disk, with its secondary in
 _SCRIPTS = {"update": "oltp_update_non_index", "select": "oltp_point_select"}
 
 
+def load_of(script: str, data_bytes: int) -> sysbench.Load:
+    """One of sysbench's scripts, on one table that takes so much space."""
+    return sysbench.Load(script, 1, data_bytes // _ROW_BYTES)
+
+
+def fill(one: Server, load: sysbench.Load, start: Callable[[Server], None]) -> None:
+    """Makes the tables of a load on a new server that `start` starts, unless they are there."""
+    mark = one.home / "complete"
+    if mark.is_file() and mark.read_text() == str(load.rows):
+        return
+    print(f"{one.name}: filling tables, {load.tables} * {load.rows} rows", flush=True)
+    one.create()
+    start(one)
+    try:
+        sysbench.prepare(one, load, threads=1)
+    finally:
+        one.stop()
+    mark.write_text(str(load.rows))
+
+
 class Turns:
     """Servers that take turns under the same load by key, each on a filled table of its own."""
 
     def __init__(self, options: argparse.Namespace, *, quick: bool) -> None:
         self._options = options
         common = settings.load(places.SETTINGS, quick=quick)
-        self._table_rows = size_in_bytes(options.pool) * options.data_by_pool // _ROW_BYTES
-        self._load = sysbench.Load(_SCRIPTS[options.load], 1, self._table_rows)
+        data_bytes = size_in_bytes(options.pool) * options.data_by_pool
+        self._load = load_of(_SCRIPTS[options.load], data_bytes)
         self._servers: list[Server] = []
         for name in options.servers:
             definition = server(name)
@@ -144,25 +164,12 @@ class Turns:
 
     def run(self) -> None:
         for one in self._servers:
-            self._fill(one)
+            fill(one, self._load, self._start)
         for number in range(self._options.rounds):
             for one in self._servers:
                 found = self._measure(one)
                 self.rows += [{"server": one.name, "round": number + 1} | row for row in found]
                 print(f"{one.name:8} round {number + 1}: {self._line(found)}", flush=True)
-
-    def _fill(self, one: Server) -> None:
-        mark = one.home / "complete"
-        if mark.is_file() and mark.read_text() == str(self._table_rows):
-            return
-        print(f"{one.name}: filling a table of {self._table_rows} rows", flush=True)
-        one.create()
-        self._start(one)
-        try:
-            sysbench.prepare(one, self._load, threads=1)
-        finally:
-            one.stop()
-        mark.write_text(str(self._table_rows))
 
     def _under_load(self, one: Server) -> sysbench.Running:
         """The load on a server that has read its table once; until the end of `with`."""

@@ -38,7 +38,6 @@ the defaults some 40 minutes.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -211,9 +210,9 @@ class Validation:
         self._options = options
         self._definition = tool.server(options.server)
         self._common = settings.load(places.SETTINGS, quick=True)
-        self._home = options.data_dir / self._definition.name
+        home = options.data_dir / self._definition.name
         self._script = options.data_dir / "scan.lua"
-        self._server = Server(self._definition, self._home, self._common)
+        self._server = Server(self._definition, home, self._common)
         self._a = Setting(size_in_bytes(options.pool), options.old_blocks_time)
         self.rows: list[dict[str, Any]] = []  #: what is measured so far
 
@@ -247,18 +246,9 @@ class Validation:
     def _data(self) -> Data:
         """The tables, made if they are not there as they are wanted."""
         rows = size_in_bytes(self._options.table) // _ROW_BYTES
-        mark = self._home / "dataset.json"
-        wanted = {"rows": rows, "tables": 2}
-        if not mark.is_file() or json.loads(mark.read_text()) != wanted:
-            _say(f"filling two tables of {self._options.table} in {self._home}")
-            self._server.create()
-            self._start(Setting(max(self._a.pool, size_in_bytes("128M")), 1000))
-            try:
-                options = ("--create_secondary=off",)
-                sysbench.prepare(self._server, sysbench.Load("oltp_point_select", 2, rows, options))
-            finally:
-                self._server.stop()
-            mark.write_text(json.dumps(wanted))
+        load = sysbench.Load("oltp_point_select", 2, rows, ("--create_secondary=off",))
+        setting = Setting(max(self._a.pool, size_in_bytes("128M")), 1000)
+        tool.fill(self._server, load, lambda _: self._start(setting))
         self._script.write_text(_SCRIPT)
         file = self._server.data / sysbench.DATABASE / "sbtest1.ibd"
         return Data(rows, file.stat().st_size, self._script, self._a.pool)
