@@ -57,10 +57,14 @@ class Measurement:
         partial = directory.with_name(directory.name + ".partial")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        frame = pd.DataFrame(self._figures, columns=["figure", "value", "unit"])
-        frame.to_csv(partial / FIGURES, index=False)
-        for name, table in self._tables.items():
-            table.to_csv(partial / f"{name}.csv", index=False)
-        for name, text in self._texts.items():
-            (partial / f"{name}.txt").write_text(text)
-        partial.rename(directory)
+        try:
+            frame = pd.DataFrame(self._figures, columns=["figure", "value", "unit"])
+            frame.to_csv(partial / FIGURES, index=False)
+            for name, table in self._tables.items():
+                table.to_csv(partial / f"{name}.csv", index=False)
+            for name, text in self._texts.items():
+                (partial / f"{name}.txt").write_text(text)
+            partial.rename(directory)
+        except BaseException:  # an interrupt, too
+            shutil.rmtree(partial, ignore_errors=True)
+            raise

@@ -52,7 +52,9 @@ class Sampler:
 
     def _repeat(self) -> None:
         following = time.monotonic()
-        while not self._end.is_set():
+        ending = False
+        while not ending:
+            ending = self._end.is_set()  # one more look, at how it ended
             try:
                 values = self._read()
             except Exception as error:  # noqa: BLE001 - frame() raises it

@@ -233,13 +233,14 @@ def test_interrupted_and_resumed(house: House, server_file: Path) -> None:
 
 def test_the_harness_is_killed(house: House, server_file: Path) -> None:
     """SIGKILL cannot be caught: the kernel tells the server to go."""
-    process = house.start(
-        "run", "--quick", "--scenarios", "cached-select", "--servers", str(server_file)
-    )
+    arguments = ["run", "--quick", "--scenarios", "cached-select", "--servers", str(server_file)]
+    process = house.start(*arguments, "--rounds", "1000")  # more than anybody waits for
     end = time.monotonic() + 3600
-    while not list(house.work.glob("data/*/*/ready")) and time.monotonic() < end:
+    while not list(house.work.glob("data/*/*/ready")) and process.poll() is None:
+        assert time.monotonic() < end
         time.sleep(0.05)
-    while not house.servers_running() and time.monotonic() < end:
+    while not house.servers_running() and process.poll() is None:
+        assert time.monotonic() < end
         time.sleep(0.05)
     assert process.poll() is None and house.servers_running()
     process.kill()

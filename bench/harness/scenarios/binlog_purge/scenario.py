@@ -193,7 +193,6 @@ class BinlogPurge(Scenario):
             at_end = server.status("binlog_purge%")
             if how != "none":
                 logs.wait_until_removed(old)
-                time.sleep(0.5)  # for one more look at the directory
         moment = (purge.moment or begin + self._steady) - begin
         if moment > self._seconds:
             raise BenchError("the load was over before the purge began")
