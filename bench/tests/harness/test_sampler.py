@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pandas as pd
 import pytest
 
@@ -46,3 +48,17 @@ def test_an_error_of_the_thread_reaches_the_caller() -> None:
         pass
     with pytest.raises(OSError, match="no such directory"):
         broken.frame()
+
+
+def test_it_looks_once_more_at_the_end() -> None:
+    found = [0.0]
+    first = threading.Event()
+
+    def read() -> tuple[float]:
+        first.set()
+        return (found[0],)
+
+    with sampler.Sampler(read, ["count"], interval=3600) as samples:
+        assert first.wait(600)
+        found[0] = 1.0
+    assert samples.frame()["count"].iloc[-1] == 1
