@@ -10,40 +10,11 @@
 # "end", all is sent at once, and the client's side of the connection is closed.
 use strict;
 use warnings;
-use IO::Socket::UNIX;
+use FindBin;
+require "$FindBin::Bin/connection.pl";
 
 my ($path, $user, $piece, @statements) = @ARGV;
 $| = 1;
-my $socket = IO::Socket::UNIX->new(Peer => $path) or die("$path: $!");
-
-sub read_bytes {
-  my ($length) = @_;
-  my $bytes = '';
-  while (length($bytes) < $length) {
-    sysread($socket, $bytes, $length - length($bytes), length($bytes))
-      or die('the server has closed the connection');
-  }
-  return $bytes;
-}
-
-sub read_packet {
-  my ($low, $high, $number) = unpack('vCC', read_bytes(4));
-  return read_bytes($low + ($high << 16));
-}
-
-sub packet {
-  my ($number, $payload) = @_;
-  my $length = length($payload);
-  return pack('vCC', $length & 0xffff, $length >> 16, $number) . $payload;
-}
-
-sub send_all {
-  my ($bytes) = @_;
-  for (my $sent = 0; $sent < length($bytes);) {
-    $sent += syswrite($socket, $bytes, length($bytes) - $sent, $sent)
-      or die("the server takes no more: $!");
-  }
-}
 
 # One byte each: what the test prints is short.
 sub fields { return unpack('(C/a)*', $_[0]); }
@@ -65,13 +36,7 @@ sub print_answer {
   }
 }
 
-read_packet();
-# LONG_PASSWORD, CONNECT_WITH_DB, PROTOCOL_41, SECURE_CONNECTION, PLUGIN_AUTH
-send_all(packet(1, pack('V V C x23 Z* C Z* Z*', 0x88209, 1 << 24, 255, $user, 0,
-                        'test', 'caching_sha2_password')));
-my $answer = read_packet();
-die('another kind of authentication') if ord($answer) != 0;
-
+my $socket = login($path, $user);
 my $bytes = '';
 for my $statement (@statements) {
   my ($text, $blanks) = split(/\*(?=\d+$)/, $statement);
