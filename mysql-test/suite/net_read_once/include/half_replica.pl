@@ -17,6 +17,8 @@ sub wait_for {
   select(undef, undef, undef, 0.05) until -e $file;
 }
 
+# A test that has failed never says that it ends.
+alarm(1500);
 login($path, $user);
 send_all(packet(0, pack('C a*', 3, 'SET @source_binlog_checksum = @@global.binlog_checksum, '
                                    . '@rpl_semi_sync_replica = 1')));
