@@ -66,6 +66,16 @@ class Entry:
     sectors: tuple[int, ...] = (512, 4096)
     near: str = ""  #: where most of the power is cut: a pattern of aims
 
+    @property
+    def keeps_order(self) -> bool:
+        """Do the rules of order.py hold for what is written?"""
+        return (
+            self.modes == ("journal",)
+            and self.setting.redo
+            and not self.setting.tables
+            and "--innodb-doublewrite=OFF" not in self.options
+        )
+
     def may(self, kind: str, mode: str) -> bool:
         """Is this counted, and no failure? What is known is upstream's, see the note."""
         if kind.startswith("known"):

@@ -43,11 +43,16 @@ from ledger import Promised
 from load import Load
 from model import MODES, Disk
 from oplog import Log
+from order import violations
 from picker import POLICIES, Picker
 from power_server import PowerServer, stress
 from recording import Recording
 from recovery import recover
 from rounds import Table, blamed, good, processor_seconds, say
+
+
+#: In place of the number of a round: the order of the whole recording.
+ORDER = -1
 
 
 class Rig(Homes):
@@ -326,6 +331,8 @@ def one_recording(
             except stress.Failure as error:
                 print(f"{again}: there is no recovery to record: {str(error)[:300]}", flush=True)
                 continue
+        if entry.keeps_order and (entry.name, recording, mode, ORDER) not in table.done:
+            look_at_order(rig, entry, where, mode, table)
         cuts = choose(Log(where / "log"), entry, recording, mode, arguments.seed, count, entry.near)
         cuts = [c for c in cuts if (entry.name, recording, mode, c.index) not in table.done]
         for _, row in rig.cut(entry, where, cuts):
@@ -338,6 +345,30 @@ def one_recording(
         if not (where / "needed").exists() and not arguments.keep:
             shutil.rmtree(where, ignore_errors=True)
     print(f"{name}: {len(table.done)} rounds: {dict(table.results)}", flush=True)
+
+
+def look_at_order(rig: Rig, entry: matrix.Entry, place: Path, mode: str, table: Table) -> None:
+    """A row for the whole recording, if it breaks a rule of order.py."""
+    log = Log(place / "log")
+    broken = list(violations(log, place / "base"))
+    if not broken:
+        return
+    row: dict[str, object] = {
+        "entry": entry.name,
+        "preset": rig.preset,
+        "recording": place.name,
+        "mode": mode,
+        "index": ORDER,
+        "at": broken[0][0],
+        "of": len(log.records),
+        "aim": "all",
+        "policy": "any",
+        "result": "order",
+        "detail": f"{len(broken)} times: " + " | ".join(text for _, text in broken[:3]),
+    }
+    table.add(row)
+    say(row)
+    (place / "needed").touch()
 
 
 def image_of_recovery(
