@@ -50,7 +50,6 @@ from recording import Recording
 from recovery import recover
 from rounds import Table, blamed, good, processor_seconds, say
 
-
 #: In place of the number of a round: the order of the whole recording.
 ORDER = -1
 
