@@ -3,8 +3,8 @@
 #   perl half_replica.pl SOCKET USER LOG POSITION GO END
 #
 # The user has no password. Asks for the binary log LOG from POSITION, and reads until the source wants an
-# acknowledgement. Then it reads no more. It sends the acknowledgement when the file GO is there, and leaves
-# when END is.
+# acknowledgement. Then it reads no more. When the file GO is there it sends two acknowledgements at once, of
+# POSITION and then the wanted one. It leaves when END is there.
 use strict;
 use warnings;
 use FindBin;
@@ -35,5 +35,5 @@ while (!defined($end_of_event)) {
   $end_of_event = $event_end if $wanted;
 }
 wait_for($go);
-send_all(packet(0, pack('C V V a*', 0xef, $end_of_event, 0, $log)));
+send_all(join('', map { packet(0, pack('C V V a*', 0xef, $_, 0, $log)) } $position, $end_of_event));
 wait_for($end);
