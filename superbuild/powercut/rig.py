@@ -12,6 +12,7 @@ then its rows, tables, logs and files are compared with what clients had been to
     rig.py mutants  the same with syncs left out: each has to be found
     rig.py table    what a table of rounds says, in Markdown
     rig.py again    one round once more, from the folder that a failure has left
+    rig.py order    what breaks a rule of order.py in the folder of a recording; --matrix: a mutant
 """
 
 from __future__ import annotations
@@ -485,6 +486,18 @@ def again(arguments: argparse.Namespace) -> int:
     return 1
 
 
+def order(arguments: argparse.Namespace) -> int:
+    """The order of one recording, as it is, or with the syncs of a mutant left out."""
+    place = Path(arguments.failure)
+    log = Log(place / "log")
+    mutant = next((m for m in matrix.MUTANTS if m.name == arguments.matrix), None)
+    broken = list(violations(log, place / "base", mutant.lies if mutant else ()))
+    print(f"{len(log.records)} records, a rule is broken {len(broken)} times")
+    for number, text in broken[:10]:
+        print(f"{number}: {text}")
+    return 1 if broken else 0
+
+
 def table(arguments: argparse.Namespace) -> int:
     """Rounds by settings and mode, with what was found in each."""
     rows: list[dict[str, str]] = []
@@ -512,8 +525,10 @@ def table(arguments: argparse.Namespace) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("run", "mutants", "table", "again"))
-    parser.add_argument("failure", nargs="?", help="again: the folder of the failure")
+    parser.add_argument("what", choices=("run", "mutants", "table", "again", "order"))
+    parser.add_argument(
+        "failure", nargs="?", help="again: the folder of the failure; order: of the recording"
+    )
     parser.add_argument("--preset", default="debug")
     parser.add_argument(
         "--run", default="power-cuts", help="folder below build/powercut; table: several"
@@ -533,7 +548,7 @@ def main() -> int:
     assert set(WEIGHTS) == set(POLICIES)
     BUILD.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    actions = {"run": run, "mutants": mutants, "table": table, "again": again}
+    actions = {"run": run, "mutants": mutants, "table": table, "again": again, "order": order}
     return actions[arguments.what](arguments)
 
 
