@@ -363,6 +363,9 @@ def look_at_order(rig: Rig, entry: matrix.Entry, place: Path, mode: str, table: 
         "of": len(log.records),
         "aim": "all",
         "policy": "any",
+        "promised": 0,
+        "lost": 0,
+        "recovery_seconds": 0,
         "result": "order",
         "detail": f"{len(broken)} times: " + " | ".join(text for _, text in broken[:3]),
     }
