@@ -10,11 +10,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
+import matrix
 import pytest
+import rig
 from oplog import Log
 from order import BLOCK, CHECKPOINTS, PAGE, REDO_HEADER, violations
 from recording import Recording
+from rounds import Table, good
 
 START = 8192 * BLOCK  #: LSN of the first block of the redo file
 REDO, COPIES, TABLE = (
@@ -73,7 +77,8 @@ def broken(home: Path, program: Callable[[Toy], None], lies: tuple[str, ...] = (
         toy = Toy(recording.mount)
         program(toy)
         toy.close()
-    return {text.split(":")[0] for _, text in violations(Log(recording.log), base, lies)}
+    recording.log.rename(home / "log")
+    return {text.split(":")[0] for _, text in violations(Log(home / "log"), base, lies)}
 
 
 STEPS: list[tuple[str, Callable[[Toy], None]]] = [
@@ -153,3 +158,17 @@ def test_a_sync_of_another_file_does_not_count(tmp_path: Path) -> None:
 
 def test_a_sync_that_does_nothing_does_not_count(tmp_path: Path) -> None:
     assert broken(tmp_path, without("nothing"), (r"\.ibd$",)) == {"whole copy", "checkpoint"}
+
+
+@pytest.mark.parametrize(("left_out", "results"), [("nothing", []), ("copy synced", ["order"])])
+def test_a_broken_order_is_a_failed_round(
+    tmp_path: Path, left_out: str, results: list[str]
+) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    broken(place, without(left_out))
+    table = Table(tmp_path / "rounds.csv")
+    rig.look_at_order(SimpleNamespace(preset="debug"), matrix.ENTRIES[2], place, "journal", table)
+    assert list(table.results) == results
+    assert not any(good(result) for result in results)
+    assert (place / "needed").exists() == bool(results)
