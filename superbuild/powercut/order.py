@@ -56,7 +56,7 @@ class Page:
 
 @dataclass(slots=True)
 class Write:
-    """A write that is not synced yet."""
+    """A write that is not synced yet; of the redo log, page has the LSN that it ends at."""
 
     number: int
     page: Page
@@ -225,8 +225,7 @@ def violations(log: Log, base: Path, lies: tuple[str, ...] = ()) -> Iterator[tup
         kind = record.kind
         if kind in (Kind.BASE, Kind.MKNOD):
             order.is_named(record.ino, record.a, log.name(record).split("\0")[0])
-            file = base / order.path(record.ino)
-            if kind == Kind.BASE and file.is_file():
+            if kind == Kind.BASE and (file := base / order.path(record.ino)).is_file():
                 order.begins(record.ino, file.read_bytes())
         elif kind == Kind.RENAME:
             order.is_named(record.ino, record.b, log.names(record)[1])

@@ -491,10 +491,14 @@ def again(arguments: argparse.Namespace) -> int:
 
 def order(arguments: argparse.Namespace) -> int:
     """The order of one recording, as it is, or with the syncs of a mutant left out."""
-    place = Path(arguments.failure)
+    place = Path(arguments.failure or "")
+    if not (place / "log").is_file():
+        raise SystemExit(f"power cuts: order: '{place}' is not the folder of a recording")
+    lies = {mutant.name: mutant.lies for mutant in matrix.MUTANTS} | {"": ()}
+    if arguments.matrix not in lies:
+        raise SystemExit(f"power cuts: no such mutant: {arguments.matrix}")
     log = Log(place / "log")
-    mutant = next((m for m in matrix.MUTANTS if m.name == arguments.matrix), None)
-    broken = list(violations(log, place / "base", mutant.lies if mutant else ()))
+    broken = list(violations(log, place / "base", lies[arguments.matrix]))
     print(f"{len(log.records)} records, a rule is broken {len(broken)} times")
     for number, text in broken[:10]:
         print(f"{number}: {text}")

@@ -7,6 +7,7 @@ A toy writes one page as InnoDB does; each test leaves out or moves one step.
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -172,3 +173,16 @@ def test_a_broken_order_is_a_failed_round(
     assert list(table.results) == results
     assert not any(good(result) for result in results)
     assert (place / "needed").exists() == bool(results)
+
+
+@pytest.mark.parametrize(
+    ("place", "mutant", "error"),
+    [("none", "", "none' is not the folder"), ("", "no sync of cables", "no sync of cables")],
+)
+def test_what_cannot_be_looked_at_is_named(
+    tmp_path: Path, place: str, mutant: str, error: str
+) -> None:
+    (tmp_path / "log").touch()
+    arguments = argparse.Namespace(failure=str(tmp_path / place), matrix=mutant)
+    with pytest.raises(SystemExit, match=error):
+        rig.order(arguments)
