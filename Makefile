@@ -58,7 +58,7 @@ prepare_test = superbuild/plan.sh test $(PRESET) && superbuild/dependencies.sh &
   superbuild/as-user.sh --check && $(MAKE) --no-print-directory $(VENV)/complete && \
   $(call build,$(PRESET))
 
-test: ## Build the debug preset (PRESET=asan: that one), run our suites and the guard list
+test: ## Build the debug preset (PRESET=asan or tsan: that one), run our suites and the guard list
 	@$(prepare_test)
 	@PRESET=$(PRESET) superbuild/test.sh
 

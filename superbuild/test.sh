@@ -7,8 +7,7 @@
 #   test.sh [TEST ...]    these mtr tests only, as suite.name, with options of mtr's
 #   test.sh --list        the mtr tests that would run, a line each run
 #
-# PRESET: debug (default) or asan, the build to test. Not tsan: mysql-test-run would
-# take reports of upstream's code for failures; make stress-ddl tells them apart.
+# PRESET: debug (default), asan or tsan, the build to test.
 # MTR_PARALLEL: servers side by side (default twice the cores: tests mostly wait).
 # As root, all that starts a server runs as an ordinary user (as-user.sh).
 set -euo pipefail
@@ -19,6 +18,11 @@ results=$work/results
 as_user=$PWD/superbuild/as-user.sh
 sanitize=()
 [ "$preset" != asan ] || sanitize=(--sanitize)
+# Reports of tsan go to files of their own: mysql-test-run would take those of upstream's code for
+# failures, or suppress ours with them. tsan_reports.py tells them apart.
+races=$work/races
+[ "$preset" != tsan ] ||
+  export TSAN_OPTIONS="halt_on_error=0:exitcode=0:symbolize=0:log_path=$races/report"
 failed_runs=0
 
 # run NAME OPTION ... -- TEST ...
@@ -77,6 +81,17 @@ no_reports() {
   echo "test: no report of a sanitizer in ${#logs[@]} logs"
 }
 
+# The same of the thread sanitizer, for all runs. Upstream's code has reports in any run.
+no_races() {
+  local logs
+  mapfile -d '' logs < <(find "$races" -type f -print0)
+  if [ ${#logs[@]} -eq 0 ]; then
+    echo "test: no report in $races: nothing says that the thread sanitizer looked" >&2
+    return 1
+  fi
+  python3 superbuild/stress/tsan_reports.py "build/$preset/obj" "${logs[@]}"
+}
+
 # A test of ours is suite/SUITE/t/NAME.test; t/NAME.test is in the suite main. Those that
 # are too long for every run are for make test-long: mysql-test-run would not leave out what
 # it is told by name.
@@ -84,7 +99,7 @@ run_own() {
   local tests
   local left_out=(-e include/big_test.inc)
   # Such a test skips itself, and a skipped one has failed.
-  [ "$preset" != asan ] || left_out+=(-e include/not_asan.inc)
+  case $preset in asan | tsan) left_out+=(-e "include/not_$preset.inc") ;; esac
   mapfile -t tests < <(find mysql-test -path '*/t/*.test' -print0 |
     xargs -0 -r grep --files-without-match "${left_out[@]}" | sort |
     sed -E 's#^mysql-test/(suite/([^/]+)/)?t/(.*)\.test$#\2.\3#; s#^\.#main.#')
@@ -140,6 +155,7 @@ flock --nonblock 9 || {
 echo "$$" >"build/$preset/test.lock"
 rm -rf -- "$work"
 "$as_user" --own "$work" "$results"
+[ "$preset" != tsan ] || "$as_user" --own "$races"
 
 if [ $# -gt 0 ]; then
   run chosen -- "$@"
@@ -163,5 +179,6 @@ else
   fi
 fi 9>&- # what a run that was killed leaves behind does not keep the lock
 
+[ "$preset" != tsan ] || no_races || failed_runs=1
 python3 superbuild/results.py "$results"/*.xml || failed_runs=1
 exit "$failed_runs"

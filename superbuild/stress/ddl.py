@@ -137,7 +137,7 @@ def run(options: argparse.Namespace, home: Path) -> None:
         stress.failure = Failure("in its log:\n" + "\n".join(complaints[:20]))
     # Before it raises: what was seen until then may say why.
     if options.preset == "tsan":
-        ours = tsan_reports.main(str(server.binary), [str(server.log)])
+        ours = tsan_reports.main(server.objects, [server.log])
         if ours and stress.failure is None:
             stress.failure = Failure("ThreadSanitizer complains of our files")
     if stress.failure is not None:

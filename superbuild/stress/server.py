@@ -52,7 +52,7 @@ class Server:
         options: list[str],
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        objects = ROOT / "build" / preset / "obj"
+        self.objects = objects = ROOT / "build" / preset / "obj"
         binary = objects / "runtime_output_directory" / "mysqld"
         if not binary.is_file():
             raise SystemExit(f"stress: there is no {binary.relative_to(ROOT)}; 'make {preset}'")

@@ -3,7 +3,7 @@
 # GPLv2, see LICENSE.
 """What ThreadSanitizer says of our files, apart from what it says of upstream's.
 
-    tsan_reports.py MYSQLD FILE ...     the server of the preset tsan, and its logs
+    tsan_reports.py OBJECTS FILE ...    build/tsan/obj, and what its servers have written
 
 InnoDB reads a good many variables without a latch on purpose, so upstream suppresses all reports
 with `innobase` in a stack (mysql-test/tsan.supp), and with them would go ours. Instead, a data race
@@ -28,10 +28,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 _BEGIN = re.compile(r"WARNING: ThreadSanitizer: (.*?)(?: \(pid=\d+\))?$")
 _ACCESS = re.compile(r"^  (?:Previous )?(?:atomic )?(?:write|read) of size", re.IGNORECASE)
-_FRAME = re.compile(r"^    #\d+ .*\(mysqld\+(?P<offset>0x[0-9a-f]+)\)")
+_MODULES = ("runtime_output_directory/mysqld", "plugin_output_directory/lru_stats.so")
+_ADDRESS = r"(?P<module>mysqld|lru_stats\.so)\+(?P<offset>0x[0-9a-f]+)"
+_FRAME = re.compile(rf"^    #\d+ .*\({_ADDRESS}\)")
 _LIBRARY = re.compile(r"/include/c\+\+/|/compiler-rt/|sanitizer")
 
 Frame = tuple[str, str, str]  #: function, file, line
+Address = tuple[str, str]  #: name of the module, offset in it
 
 #: Where we read on purpose what others write meanwhile, all of it whole words that are shown or
 #: looked at again; upstream reads the same ones so, in SHOW ENGINE INNODB STATUS and elsewhere.
@@ -88,36 +91,46 @@ def reports(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
             report.append(line.rstrip())
 
 
-def symbols(binary: str, offsets: Iterable[str]) -> dict[str, list[Frame]]:
+def symbols(objects: Path, addresses: Iterable[Address]) -> dict[Address, list[Frame]]:
     """For each address its frames, what was inlined first."""
     symbolizer = shutil.which("llvm-symbolizer-19") or shutil.which("llvm-symbolizer")
     if symbolizer is None:
         raise SystemExit("tsan_reports: llvm-symbolizer is missing: apt-get install llvm-19")
-    offsets = sorted(set(offsets))
-    command = [symbolizer, f"--obj={binary}", "--output-style=LLVM", "--inlines"]
-    answer = subprocess.run(
-        command, input="\n".join(offsets) + "\n", capture_output=True, text=True, check=True
-    ).stdout
+    addresses = set(addresses)
     found = {}
-    for offset, block in zip(offsets, answer.split("\n\n"), strict=False):
-        lines = block.strip().splitlines()
-        frames = []
-        for function, where in zip(lines[::2], lines[1::2], strict=False):
-            file, line, _column = where.rsplit(":", 2)
-            frames.append((function, file, line))
-        found[offset] = frames
+    for module in (objects / name for name in _MODULES):
+        offsets = sorted(offset for name, offset in addresses if name == module.name)
+        if not offsets:
+            continue
+        command = [symbolizer, f"--obj={module}", "--output-style=LLVM", "--inlines"]
+        answer = subprocess.run(
+            command, input="\n".join(offsets) + "\n", capture_output=True, text=True, check=True
+        ).stdout
+        for offset, block in zip(offsets, answer.split("\n\n"), strict=False):
+            lines = block.strip().splitlines()
+            frames = []
+            for function, where in zip(lines[::2], lines[1::2], strict=False):
+                file, line, _column = where.rsplit(":", 2)
+                frames.append((function, file, line))
+            found[module.name, offset] = frames
     return found
 
 
+def address_in(line: str) -> Address | None:
+    """Which address a line of a stack names."""
+    frame = _FRAME.match(line.partition(" (BuildId")[0])
+    return (frame["module"], frame["offset"]) if frame else None
+
+
 def stacks(
-    report: Iterable[str], known: dict[str, list[Frame]]
+    report: Iterable[str], known: dict[Address, list[Frame]]
 ) -> Iterator[tuple[bool, list[Frame]]]:
     """For each stack of a report: is it that of an access; its frames."""
     access, frames = False, []
     for line in report:
-        frame = _FRAME.match(line.partition(" (BuildId")[0])
-        if frame:
-            frames += known[frame["offset"]]
+        address = address_in(line)
+        if address:
+            frames += known[address]
         elif not line.startswith("    #"):
             if frames:
                 yield access, frames
@@ -136,7 +149,7 @@ def name_of(function: str) -> str:
 
 
 def place(
-    report: list[str], kind: str, own: set[str], known: dict[str, list[Frame]]
+    report: list[str], kind: str, own: set[str], known: dict[Address, list[Frame]]
 ) -> tuple[str, bool]:
     """Where it is, and if that is ours."""
     where, ours = [], False
@@ -155,16 +168,14 @@ def place(
     return f"{kind}: " + " | ".join(where[:2]), ours
 
 
-def main(binary: str, files: list[str]) -> int:
+def main(objects: Path, files: Iterable[Path]) -> int:
     own = own_files()
     found: list[tuple[str, list[str]]] = []
     for name in files:
-        with Path(name).open(errors="replace") as lines:
+        with name.open(errors="replace") as lines:
             found += reports(lines)
-    offsets = re.findall(
-        r"\(mysqld\+(0x[0-9a-f]+)\)", "\n".join(line for _, report in found for line in report)
-    )
-    known = symbols(binary, offsets) if offsets else {}
+    addresses = (address_in(line) for _, report in found for line in report)
+    known = symbols(objects, filter(None, addresses))
     counts: collections.Counter[tuple[str, bool]] = collections.Counter()
     first: dict[str, list[str]] = {}
     for kind, report in found:
@@ -176,8 +187,8 @@ def main(binary: str, files: list[str]) -> int:
     for where, number in sorted(mine.items()):
         print(f"ours, {number} times: {where}")
         for line in first[where]:
-            frame = _FRAME.match(line.partition(" (BuildId")[0])
-            for function, file, at in known[frame["offset"]] if frame else ():
+            address = address_in(line)
+            for function, file, at in known[address] if address else ():
                 print(f"    {function} {Path(file).name}:{at}")
             if not line.startswith("    #"):
                 print(line)
@@ -191,4 +202,4 @@ def main(binary: str, files: list[str]) -> int:
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    sys.exit(main(Path(sys.argv[1]), map(Path, sys.argv[2:])))

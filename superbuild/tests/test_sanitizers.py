@@ -12,16 +12,41 @@ done
 echo "$*"
 mkdir -p "$logs"
 cat ../../../../said >"$logs/mysqld.1.err"
+for option in ${TSAN_OPTIONS//:/ }; do
+  case $option in log_path=*) [ ! -s ../../../../races ] || cp ../../../../races "${option#*=}.12" ;; esac
+done
 echo '<r><testcase suitename="main" name="lock" status="pass"/></r>' >"$report" """
+
+# What is at 0x1 of a module is ours.
+SYMBOLIZER = """while read -r offset; do
+  case $offset in 0x1) file=buf0lruflush.cc ;; *) file=buf0buf.cc ;; esac
+  printf 'in_%s\\n/src/%s:7:3\\n\\n' "${1##*/}" "$file"
+done"""
+RACE = """==================
+WARNING: ThreadSanitizer: data race (pid=12)
+  Write of size 8 at 0x7b0400000800 by thread T1:
+    #0 <null> <null> ({}) (BuildId: 1)
+
+  Previous read of size 8 at 0x7b0400000800 by thread T2:
+    #0 <null> <null> (mysqld+0x2) (BuildId: 1)
+
+==================
+"""
 
 
 @pytest.fixture
 def run(checkout):
     checkout.stand_in("perl", PERL)
-    pretend_to_have_built(checkout, "asan", "debug")
+    checkout.stand_in("llvm-symbolizer-19", SYMBOLIZER)
+    pretend_to_have_built(checkout, "asan", "debug", "tsan")
+    folder = checkout.path / "storage/innobase/buf"
+    folder.mkdir(parents=True)
+    (folder / "buf0lruflush.cc").touch()
+    (checkout.path / "patches/flush.patch").write_text("Files: storage/innobase/buf\n\ndiff ")
 
-    def run(said, preset="asan"):
+    def run(said="ready\n", preset="asan", races=""):
         (checkout.path / "said").write_text(said)
+        (checkout.path / "races").write_text(races)
         return checkout.run("superbuild/test.sh", "main.lock", PRESET=preset)
 
     return run
@@ -53,3 +78,24 @@ def test_without_sanitizers_logs_go(run):
     status, output = run("ready\n", preset="debug")
     assert status == 0, output
     assert "--clean-vardir" in output and "report of a sanitizer" not in output
+
+
+def test_a_race_of_upstreams(run):
+    status, output = run(preset="tsan", races=RACE.format("mysqld+0x3"))
+    assert status == 0, output
+    assert "tsan: 0 reports of our files, 1 of upstream's in 1 places" in output
+    assert "--sanitize" not in output and "1 passed, 0 failed" in output
+
+
+@pytest.mark.parametrize("module", ["mysqld", "lru_stats.so"])
+def test_a_race_of_ours(run, module):
+    status, output = run(preset="tsan", races=RACE.format(f"{module}+0x1"))
+    assert status == 1
+    assert f"in_{module} buf0lruflush.cc:7" in output
+    assert "tsan: 1 reports of our files, 0 of upstream's" in output
+
+
+def test_a_thread_sanitizer_that_is_silent(run):
+    status, output = run(preset="tsan")
+    assert status == 1
+    assert "nothing says that the thread sanitizer looked" in output
