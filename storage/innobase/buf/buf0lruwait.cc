@@ -140,7 +140,9 @@ buf_block_t *Lru_flusher::queue_up(Clock::time_point end, bool &sent_away) {
       m_wake = true;
       mysql_cond_signal(&m_cond);
     }
-    const bool stuck = beats == m_beats.load() && !m_waits.load();
+    const bool stuck =
+        beats == m_beats.load() && !m_waits.load() &&
+        !DBUG_EVALUATE_IF("lru_flusher_keeps_waiters", true, false);
     if (stuck) m_stuck.store(true);
     beats = m_beats.load();
     if (stuck || Clock::now() >= end) {
