@@ -16,8 +16,8 @@
 --
 -- Needed: the plugins INNODB_LRU_WHATIF, INNODB_LRU_INDEX_STATS and
 -- INNODB_LRU_AGE_HISTOGRAM (plugin-load-add=lru_stats.so loads them); to run
--- this file CREATE VIEW and DROP on `sys` and the right to set sql_log_bin. The
--- views have the rights of their reader: PROCESS, and SELECT on `sys`.
+-- this file CREATE VIEW, DROP and SELECT on `sys`, DROP on `sluice` and the right
+-- to set sql_log_bin. The views have the rights of their reader: PROCESS, and SELECT on `sys`.
 --
 -- A server without the plugins can neither read nor create the views. So they
 -- are not written to the binary log, for a replica, and are in `sys`, which
