@@ -7,9 +7,10 @@
 
 InnoDB reads a good many variables without a latch on purpose, so upstream suppresses all reports
 with `innobase` in a stack (mysql-test/tsan.supp), and with them would go ours. Instead, a data race
-is ours if one of its two accesses is made by a file of ours, in whose own code or in what the
+is ours if one of its two accesses is made by a line of ours, in whose own code or in what the
 compiler put into it of the standard library, and is not one of _ON_PURPOSE; of another report, if
-any frame is of a file of ours. Ours are the sources that the headers of patches/ name.
+any frame is of a file of ours. Ours are the sources that the headers of patches/ name, and the
+lines that patches add to upstream's.
 
 The server writes addresses, which is faster by far; llvm-symbolizer tells their lines here.
 Prints a line for each place, ours in full. The exit status is 1 if there is one of ours.
@@ -73,6 +74,24 @@ def own_files() -> set[str]:
             place = ROOT / path
             files = place.rglob("*") if place.is_dir() else [place]
             found |= {file.name for file in files if file.suffix in (".cc", ".h", ".ic")}
+    return found
+
+
+def added_lines() -> set[tuple[str, int]]:
+    """Which lines patches add to upstream's files, by the name of the file without its folders."""
+    build = ROOT / "build"
+    found: set[tuple[str, int]] = set()
+    for patch in (ROOT / "patches").glob("*.patch"):
+        for path in re.findall(r"^\+\+\+ b/(.*)$", patch.read_text(), re.MULTILINE):
+            files = [build / "upstream" / path, build / "tree" / path]
+            if not all(file.is_file() for file in files):
+                continue
+            command = ["git", "diff", "--no-index", "--unified=0", *map(str, files)]
+            changes = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+            for first, number in re.findall(r"^@@ .*\+(\d+)(?:,(\d+))? @@", changes, re.MULTILINE):
+                start = int(first)
+                end = start + int(number or 1)
+                found |= {(Path(path).name, line) for line in range(start, end)}
     return found
 
 
@@ -149,7 +168,11 @@ def name_of(function: str) -> str:
 
 
 def place(
-    report: list[str], kind: str, own: set[str], known: dict[Address, list[Frame]]
+    report: list[str],
+    kind: str,
+    own: set[str],
+    added: set[tuple[str, int]],
+    known: dict[Address, list[Frame]],
 ) -> tuple[str, bool]:
     """Where it is, and if that is ours."""
     where, ours = [], False
@@ -158,9 +181,10 @@ def place(
         if kind == "data race":
             if not access:
                 continue
-            function, file, _ = code[0]
-            known_one = (Path(file).name, name_of(function)) in _ON_PURPOSE
-            ours = ours or (Path(file).name in own and not known_one)
+            function, file, line = code[0]
+            name = Path(file).name
+            known_one = (name, name_of(function)) in _ON_PURPOSE
+            ours = ours or ((name in own or (name, int(line)) in added) and not known_one)
         else:
             ours = ours or any(Path(frame[1]).name in own for frame in frames)
         function, file, line = code[0]
@@ -169,7 +193,7 @@ def place(
 
 
 def main(objects: Path, files: Iterable[Path]) -> int:
-    own = own_files()
+    own, added = own_files(), added_lines()
     found: list[tuple[str, list[str]]] = []
     for name in files:
         with name.open(errors="replace") as lines:
@@ -179,7 +203,7 @@ def main(objects: Path, files: Iterable[Path]) -> int:
     counts: collections.Counter[tuple[str, bool]] = collections.Counter()
     first: dict[str, list[str]] = {}
     for kind, report in found:
-        key = place(report, kind, own, known)
+        key = place(report, kind, own, added, known)
         counts[key] += 1
         first.setdefault(key[0], report)
     upstream = {where: number for (where, ours), number in counts.items() if not ours}

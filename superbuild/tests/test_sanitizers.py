@@ -17,9 +17,14 @@ for option in ${TSAN_OPTIONS//:/ }; do
 done
 echo '<r><testcase suitename="main" name="lock" status="pass"/></r>' >"$report" """
 
-# What is at 0x1 of a module is ours.
+# What is at 0x1 of a module is ours, what is at 0x4 and 0x5 in the seventh line of a file of upstream's.
 SYMBOLIZER = """while read -r offset; do
-  case $offset in 0x1) file=buf0lruflush.cc ;; *) file=buf0buf.cc ;; esac
+  case $offset in
+    0x1) file=buf0lruflush.cc ;;
+    0x4) file=hooked.cc ;;
+    0x5) file=plain.cc ;;
+    *) file=buf0buf.cc ;;
+  esac
   printf 'in_%s\\n/src/%s:7:3\\n\\n' "${1##*/}" "$file"
 done"""
 RACE = """==================
@@ -42,7 +47,14 @@ def run(checkout):
     folder = checkout.path / "storage/innobase/buf"
     folder.mkdir(parents=True)
     (folder / "buf0lruflush.cc").touch()
-    (checkout.path / "patches/flush.patch").write_text("Files: storage/innobase/buf\n\ndiff ")
+    (checkout.path / "patches/flush.patch").write_text(
+        "Files: storage/innobase/buf\n\ndiff \n+++ b/sql/hooked.cc\n+++ b/sql/plain.cc\n"
+    )
+    for name, seventh in ("hooked", "hook();"), ("plain", "line 7"):
+        for tree, line in ("upstream", "line 7"), ("tree", seventh):
+            file = checkout.path / "build" / tree / "sql" / f"{name}.cc"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("".join(f"line {n}\n" for n in range(1, 7)) + line + "\n")
 
     def run(said="ready\n", preset="asan", races=""):
         (checkout.path / "said").write_text(said)
@@ -80,8 +92,9 @@ def test_without_sanitizers_logs_go(run):
     assert "--clean-vardir" in output and "report of a sanitizer" not in output
 
 
-def test_a_race_of_upstreams(run):
-    status, output = run(preset="tsan", races=RACE.format("mysqld+0x3"))
+@pytest.mark.parametrize("address", ["0x3", "0x5"])
+def test_a_race_of_upstreams(run, address):
+    status, output = run(preset="tsan", races=RACE.format(f"mysqld+{address}"))
     assert status == 0, output
     assert "tsan: 0 reports of our files, 1 of upstream's in 1 places" in output
     assert "--sanitize" not in output and "1 passed, 0 failed" in output
@@ -93,6 +106,12 @@ def test_a_race_of_ours(run, module):
     assert status == 1
     assert f"in_{module} buf0lruflush.cc:7" in output
     assert "tsan: 1 reports of our files, 0 of upstream's" in output
+
+
+def test_a_race_of_a_line_that_a_patch_adds(run):
+    status, output = run(preset="tsan", races=RACE.format("mysqld+0x4"))
+    assert status == 1
+    assert "in_mysqld hooked.cc:7" in output
 
 
 def test_a_thread_sanitizer_that_is_silent(run):
