@@ -21,10 +21,13 @@
 #include <string>
 #include <vector>
 
+#include "mutex_lock.h"
 #include "my_dbug.h"
 #include "my_sys.h"
 #include "mysql/plugin.h"
 #include "mysqld_error.h"
+#include "sql/current_thd.h"
+#include "sql/debug_sync.h"
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
 #include "sql/sql_plugin.h"
@@ -48,6 +51,8 @@ std::set<std::string> *const names = new std::set<std::string>;
 }  // namespace
 
 const char *keep_schema_table_name(const char *name) {
+  if (current_thd != nullptr)
+    DEBUG_SYNC(current_thd, "schema_table_is_being_installed");
   DBUG_EXECUTE_IF("mutate_schema_table_name", return name;);
   const std::lock_guard<std::mutex> guard(retired_mutex);
   return names->emplace(name).first->c_str();
@@ -87,10 +92,17 @@ bool lock_schema_table_plugin(THD *thd, Table_ref *table) {
   const LEX_CSTRING name{table->table_name, table->table_name_length};
   const plugin_ref plugin =
       plugin_lock_by_name(thd, name, MYSQL_INFORMATION_SCHEMA_PLUGIN);
-  auto *const found =
-      plugin == nullptr ? nullptr : plugin_data<ST_SCHEMA_TABLE *>(plugin);
+  ST_SCHEMA_TABLE *found = nullptr;
+  if (plugin != nullptr) {
+    MUTEX_LOCK(guard, &LOCK_plugin);
+    /* As long as INSTALL PLUGIN initializes the plugin, the table lacks its
+    columns, and is freed if that fails. */
+    if (plugin_state(plugin) != PLUGIN_IS_UNINITIALIZED ||
+        DBUG_EVALUATE_IF("mutate_schema_table_installing", true, false)) {
+      found = plugin_data<ST_SCHEMA_TABLE *>(plugin);
+    }
+  }
 
-  /* There is no table yet while INSTALL PLUGIN initializes the plugin. */
   if (found == nullptr) {
     my_error(ER_UNKNOWN_TABLE, MYF(0), table->table_name,
              INFORMATION_SCHEMA_NAME.str);
