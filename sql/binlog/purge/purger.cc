@@ -207,10 +207,12 @@ Purged_files Purger::remove_all_now(THD *thd, bool keeps_failed) {
       if (file->last_errno != remover.failed_errno()) ++status.errors;
       file->last_errno = remover.failed_errno();
       failed.push_back({remover.path(), std::nullopt});
-      if (keeps_failed)
+      if (keeps_failed) {
         m_queue.retry_later(Clock::now());
-      else
+      } else {
         m_queue.finished();
+        ++m_n_given_up;
+      }
     }
     publish_pending();
     // Sessions may wait for this file, or to take the next one.
@@ -224,11 +226,13 @@ Purged_files Purger::remove_all_now(THD *thd, bool keeps_failed) {
 
 /**
   Waits until each file that is pending now has been removed, or its removal has
-  failed. Files that have failed before are not waited for.
+  failed. Files that have failed before are not waited for. Without the thread,
+  the session removes them itself.
 
   @param is_reset  no pauses, no backup lock, and no error for files that stay
-  @return true with an error reported: the session was killed, or a file is
-  still there that this statement has purged, or that has failed meanwhile
+  @return true with an error reported: the session was killed, or got no backup
+  lock; or a file is still there that this statement has purged, or that has
+  failed meanwhile
 */
 bool Purger::wait_until_removed(THD *thd, bool is_reset) {
   if (!m_is_initialized) return false;
@@ -242,29 +246,48 @@ bool Purger::wait_until_removed(THD *thd, bool is_reset) {
          DBUG_EVALUATE_IF("mutate_binlog_purge_own_failure", false, true)))
       awaited.insert(file.number);
   });
-  if (!m_is_running || awaited.empty()) {
+  if (awaited.empty()) {
     mysql_mutex_unlock(&m_mutex);
     return false;
   }
-  if (is_reset) {
-    ++m_waiting_resets;
-    mysql_cond_signal(&m_cond);
-  }
+  const ulonglong given_up = m_n_given_up;
+  const bool is_running = m_is_running;
   PSI_stage_info old_stage;
-  thd->ENTER_COND(&m_idle_cond, &m_mutex, &stage_waiting_for_removal,
-                  &old_stage);
-  while (!thd->killed && !m_is_stopping && m_queue.has_untried(last))
-    mysql_cond_wait(&m_idle_cond, &m_mutex);
-  // There is no hurry for a RESET that is killed, or refused after this.
-  if (is_reset &&
-      DBUG_EVALUATE_IF("mutate_binlog_purge_endless_hurry", false, true))
-    --m_waiting_resets;
-  bool is_left = false;
+  if (is_running) {
+    if (is_reset) {
+      ++m_waiting_resets;
+      mysql_cond_signal(&m_cond);
+    }
+    thd->ENTER_COND(&m_idle_cond, &m_mutex, &stage_waiting_for_removal,
+                    &old_stage);
+    while (!thd->killed && !m_is_stopping && m_queue.has_untried(last))
+      mysql_cond_wait(&m_idle_cond, &m_mutex);
+    // There is no hurry for a RESET that is killed, or refused after this.
+    if (is_reset &&
+        DBUG_EVALUATE_IF("mutate_binlog_purge_endless_hurry", false, true))
+      --m_waiting_resets;
+  } else {
+    /* The thread could not be started, or is not yet: events, replication and
+    the init file come first. */
+    mysql_mutex_unlock(&m_mutex);
+    if (is_reset
+            ? DBUG_EVALUATE_IF("mutate_binlog_purge_no_drain", true, false)
+            : DBUG_EVALUATE_IF("mutate_binlog_purge_no_wait_yet", true, false))
+      return false;
+    if (!is_reset &&
+        acquire_shared_backup_lock(thd, thd->variables.lock_wait_timeout))
+      return true;
+    // What fails now is left to finish_reset().
+    (void)remove_all_now(thd, true);
+    mysql_mutex_lock(&m_mutex);
+  }
+  bool is_left = m_n_given_up != given_up &&
+                 DBUG_EVALUATE_IF("mutate_binlog_purge_given_up", false, true);
   m_queue.for_each([&](const Pending_file &file) {
     is_left |= awaited.count(file.number) != 0;
   });
   mysql_mutex_unlock(&m_mutex);
-  thd->EXIT_COND(&old_stage);
+  if (is_running) thd->EXIT_COND(&old_stage);
   if (thd->killed) {
     thd->send_kill_message();
     return true;
@@ -272,23 +295,6 @@ bool Purger::wait_until_removed(THD *thd, bool is_reset) {
   if (is_reset || !is_left) return false;
   /* A script that purges until there is room must not go on. */
   my_error(ER_BINLOG_PURGE_FATAL_ERR, MYF(0));
-  return true;
-}
-
-bool Purger::prepare_reset(THD *thd) {
-  if (!m_is_initialized) return false;
-  bool is_running;
-  {
-    MUTEX_LOCK(guard, &m_mutex);
-    is_running = m_is_running;
-  }
-  if (is_running) return wait_until_removed(thd, true);
-  // The thread could not be started. What fails now is left to finish_reset().
-  if (DBUG_EVALUATE_IF("mutate_binlog_purge_no_drain", true, false))
-    return false;
-  (void)remove_all_now(thd, true);
-  if (!thd->killed) return false;
-  thd->send_kill_message();
   return true;
 }
 
@@ -408,7 +414,7 @@ bool prepare_reset(THD *thd) {
   if (is_reset_refused(thd) &&
       DBUG_EVALUATE_IF("mutate_binlog_purge_refused_reset", false, true))
     return false;
-  return purger.prepare_reset(thd);
+  return purger.wait_until_removed(thd, true);
 }
 void finish_reset(THD *thd) { purger.finish_reset(thd); }
 

@@ -85,7 +85,6 @@ class Purger {
   void enqueue(const Purged_files &files);
   bool is_pending(const std::string &name);
   bool wait_until_removed(THD *thd, bool is_reset);
-  bool prepare_reset(THD *thd);
   void finish_reset(THD *thd);
   void wake_up();
 
@@ -146,6 +145,8 @@ class Purger {
   bool m_has_forgotten{false};
   /** RESETs that wait until nothing is pending. */
   uint m_waiting_resets{0};
+  /** Files that a RESET could not remove, and left on disk. */
+  ulonglong m_n_given_up{0};
   my_thread_handle m_thread{};
   bool m_is_running{false};
   bool m_was_started{false};
