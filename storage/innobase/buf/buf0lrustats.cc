@@ -238,8 +238,11 @@ void read_since_start(uint32_t i, innodb_lru_stats_t &row) {
   DEBUG_SYNC_C("lru_stats_reads_wholes");
 
   row.made_young = buf_pool->stat.n_pages_made_young;
+  /* Upstream increments it without protection, and may lose what is counted as
+  first accesses. */
   row.not_made_young_time = shown[i].not_made_young_time = std::max<uint64_t>(
-      shown[i].not_made_young_time, buf_pool->stat.n_pages_not_made_young);
+      {shown[i].not_made_young_time, buf_pool->stat.n_pages_not_made_young,
+       DBUG_EVALUATE_IF("mutate_lru_time_lost", 0, row.not_made_young_first)});
   row.not_made_young_not_old = shown[i].not_made_young_not_old = std::max(
       shown[i].not_made_young_not_old, buf_lru_stats_not_old(buf_pool));
   row.young_to_head = get(c.young_to_head);
@@ -484,7 +487,8 @@ void buf_lru_hook_read(const buf_page_t *bpage, bool ahead) {
 void buf_lru_hook_not_made_young(const buf_page_t *bpage) {
   if (LEFT_OUT("mutate_lru_not_made_young")) return;
   if (bpage->lru_history.note_access()) {
-    add(counters_of(buf_pool_from_bpage(bpage)).not_made_young_first);
+    add(counters_of(buf_pool_from_bpage(bpage)).not_made_young_first,
+        DBUG_EVALUATE_IF("lru_stats_time_lost", 1000000, 1));
   }
   if (buf_lru_index_on.load(std::memory_order_relaxed)) {
     buf_lru_index_count(buf_lru_index_of(bpage, true), bpage->buf_pool_index,
