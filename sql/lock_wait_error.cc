@@ -131,10 +131,6 @@ Object_kind object_kind(MDL_key::enum_mdl_namespace mdl_namespace) {
       return {"an event", "event"};
     case MDL_key::COMMIT:
       return {"the commit lock", nullptr};
-    case MDL_key::USER_LEVEL_LOCK:
-      return {"a user-level lock", nullptr};
-    case MDL_key::LOCKING_SERVICE:
-      return {"a locking service lock", nullptr};
     case MDL_key::SRID:
       return {"a spatial reference system", "spatial reference system"};
     case MDL_key::ACL_CACHE:
@@ -150,6 +146,9 @@ Object_kind object_kind(MDL_key::enum_mdl_namespace mdl_namespace) {
       return {"a check constraint", "check constraint"};
     case MDL_key::LIBRARY:
       return {"a library", "library"};
+    case MDL_key::USER_LEVEL_LOCK:
+    case MDL_key::LOCKING_SERVICE:
+      /* Have an error of their own. */
     case MDL_key::NAMESPACE_END:
       break;
   }
