@@ -60,6 +60,9 @@ _ON_PURPOSE = {
     ("buf0lrunames.cc", "operator"): "an index that is being created",
     # A lambda of buf_lru_trace_set().
     ("buf0lrutrace.cc", "operator"): "which page it is, looked at again under its mutex",
+    ("purger_thread.cc", "is_pause_due"): "a setting, as the server reads its own",
+    ("purger_thread.cc", "pause"): "the same",
+    ("purger_thread.cc", "is_disk_nearly_full"): "the same",
     ("fil0priv.h", "fil_fast_read_racy"): "an old size sends the caller the way with the mutex",
 }
 

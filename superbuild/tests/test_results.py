@@ -55,6 +55,18 @@ def test_an_unknown_status_has_failed(tmp_path):
     assert list(add_up(tmp_path, case)[1]) == ["s.new (own)"]
 
 
+def test_a_message_that_is_no_xml(tmp_path):
+    passed, failed, _ = add_up(
+        tmp_path,
+        '<testcase name="bad" status="fail" suitename="s"><failure message="Test failed: &\n'
+        '< snip >\n\x01"said">\n<![CDATA[ & <x> ]]>\n</failure></testcase>',
+        skipped("gone"),
+        may_be_skipped={"s.gone"},
+    )
+    assert passed == 1 and list(failed) == ["s.bad (own)"]
+    assert "snip" in " ".join(failed["s.bad (own)"])
+
+
 def test_pytest_reports(tmp_path):
     report = tmp_path / "bench.xml"
     report.write_text(
