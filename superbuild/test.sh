@@ -23,9 +23,9 @@ sanitize=()
 races=$work/races
 if [ "$preset" = tsan ]; then
   export TSAN_OPTIONS="halt_on_error=0:exitcode=0:symbolize=0:log_path=$races/report"
-  # The performance schema's buffers of events are written without a lock. A report of that in the
+  # All threads write to these buffers without a lock. A report of that in the
   # middle of a recv() seems to change errno: connections ended with error 1158.
-  for consumer in events-{waits,stages,statements,transactions}-history-long events-waits-{current,history}; do
+  for consumer in events-{waits,stages,statements,transactions}-history-long; do
     sanitize+=("--mysqld=--loose-performance-schema-consumer-$consumer=OFF")
   done
 fi

@@ -60,6 +60,8 @@ _ON_PURPOSE = {
     ("buf0lrunames.cc", "operator"): "an index that is being created",
     # A lambda of buf_lru_trace_set().
     ("buf0lrutrace.cc", "operator"): "which page it is, looked at again under its mutex",
+    ("buf0buf.ic", "buf_page_set_old"): "which part a page is in, read without a latch by upstream",
+    ("buf0buf.ic", "buf_page_peek_if_too_old"): "the same",
     ("purger_thread.cc", "is_pause_due"): "a setting, as the server reads its own",
     ("purger_thread.cc", "pause"): "the same",
     ("purger_thread.cc", "is_disk_nearly_full"): "the same",
