@@ -16,8 +16,8 @@ preset=${PRESET:-debug}
 work=$PWD/build/$preset/test
 results=$work/results
 as_user=$PWD/superbuild/as-user.sh
-sanitize=()
-[ "$preset" != asan ] || sanitize=(--sanitize)
+for_preset=() # options of mysql-test-run
+[ "$preset" != asan ] || for_preset=(--sanitize)
 # Reports of tsan go to files of their own: mysql-test-run would take those of upstream's code for
 # failures, or suppress ours with them. tsan_reports.py tells them apart.
 races=$work/races
@@ -26,7 +26,7 @@ if [ "$preset" = tsan ]; then
   # All threads write to these buffers without a lock. A report of that in the
   # middle of a recv() seems to change errno: connections ended with error 1158.
   for consumer in events-{waits,stages,statements,transactions}-history-long; do
-    sanitize+=("--mysqld=--loose-performance-schema-consumer-$consumer=OFF")
+    for_preset+=("--mysqld=--loose-performance-schema-consumer-$consumer=OFF")
   done
 fi
 failed_runs=0
@@ -50,7 +50,7 @@ run() {
   local watcher=$!
   superbuild/mtr.sh "$preset" --parallel="${MTR_PARALLEL:-$(($(nproc) * 2))}" --suite-timeout=120 \
     --vardir="$work/var" --xml-report="$results/$name.xml" \
-    "${sanitize[@]}" "${options[@]}" "$@" || {
+    "${for_preset[@]}" "${options[@]}" "$@" || {
     failed_runs=1
     keep_logs "$name"
   }

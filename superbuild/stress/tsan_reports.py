@@ -84,19 +84,18 @@ def own_files() -> set[str]:
 
 def added_lines() -> set[tuple[str, int]]:
     """Which lines patches add to upstream's files, by the name of the file without its folders."""
-    build = ROOT / "build"
+    patches = "\n".join(patch.read_text() for patch in (ROOT / "patches").glob("*.patch"))
     found: set[tuple[str, int]] = set()
-    for patch in (ROOT / "patches").glob("*.patch"):
-        for path in re.findall(r"^\+\+\+ b/(.*)$", patch.read_text(), re.MULTILINE):
-            files = [build / "upstream" / path, build / "tree" / path]
-            if not all(file.is_file() for file in files):
-                continue
-            command = ["git", "diff", "--no-index", "--unified=0", *map(str, files)]
-            changes = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-            for first, number in re.findall(r"^@@ .*\+(\d+)(?:,(\d+))? @@", changes, re.MULTILINE):
-                start = int(first)
-                end = start + int(number or 1)
-                found |= {(Path(path).name, line) for line in range(start, end)}
+    for path in set(re.findall(r"^\+\+\+ b/(.*)$", patches, re.MULTILINE)):
+        files = [ROOT / "build" / tree / path for tree in ("upstream", "tree")]
+        if not all(file.is_file() for file in files):
+            continue
+        command = ["git", "diff", "--no-index", "--unified=0", *map(str, files)]
+        changes = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        for first, number in re.findall(r"^@@ .*\+(\d+)(?:,(\d+))? @@", changes, re.MULTILINE):
+            start = int(first)
+            end = start + int(number or 1)
+            found |= {(Path(path).name, line) for line in range(start, end)}
     return found
 
 
