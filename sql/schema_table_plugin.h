@@ -85,7 +85,10 @@ bool lock_schema_table_plugin(THD *thd, Table_ref *table);
   plugin as long. Plugins of other kinds, referenced when the instruction was
   parsed, stay.
 
-  Takes LOCK_plugin if there is anything to release.
+  Takes LOCK_plugin if there is anything to release. Within a function or a
+  trigger, a plugin that UNINSTALL PLUGIN has found busy is not removed: the
+  caller may hold LOCK_system_variables_hash. The next release of any loaded
+  plugin, or the end of a connection, removes it.
 
   @param  lex  LEX of the instruction
 */
