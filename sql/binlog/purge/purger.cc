@@ -15,6 +15,7 @@
 
 #include "sql/binlog/purge/purger.h"
 
+#include <algorithm>
 #include <cassert>
 #include <set>
 #include <string>
@@ -73,6 +74,15 @@ std::string text_of_replaced(const std::string &name) {
          "' is not the binary log that was purged under this name: its inode, "
          "size or time of change differs. It stays on disk; remove it if it is "
          "not needed.";
+}
+
+std::string text_of_failure(const File_remover &remover,
+                            const char *what_next) {
+  return "Purged binary log '" + remover.path() +
+         "': " + remover.failed_call() + " failed (" +
+         text_of_errno(remover.failed_errno()) + "). " + what_next +
+         "; further files with this error are only counted, in "
+         "Binlog_purge_errors.";
 }
 
 /* ---- the queue ---------------------------------------------------------- */
@@ -175,6 +185,7 @@ bool Purger::is_pending(const std::string &name) {
 */
 Purged_files Purger::remove_all_now(THD *thd, bool keeps_failed) {
   Purged_files failed;
+  int logged_errno = 0;
   const Clock::time_point until =
       keeps_failed ? Clock::time_point::min() : Clock::time_point::max();
   mysql_mutex_lock(&m_mutex);
@@ -197,6 +208,13 @@ Purged_files Purger::remove_all_now(THD *thd, bool keeps_failed) {
     const File_remover::Result result = remover.step(0);
     if (remover.is_replaced())
       log(WARNING_LEVEL, text_of_replaced(file->file.name));
+    // The thread logs no error of a file that it finds noted already.
+    if (keeps_failed && result == File_remover::Result::failed &&
+        remover.failed_errno() != logged_errno &&
+        DBUG_EVALUATE_IF("mutate_binlog_purge_quiet_session", false, true)) {
+      logged_errno = remover.failed_errno();
+      log(WARNING_LEVEL, text_of_failure(remover, "It will be tried again"));
+    }
     mysql_mutex_lock(&m_mutex);
     if (result == File_remover::Result::done) {
       if (!remover.was_missing()) ++status.files_removed;
@@ -210,8 +228,9 @@ Purged_files Purger::remove_all_now(THD *thd, bool keeps_failed) {
       if (keeps_failed) {
         m_queue.retry_later(Clock::now());
       } else {
-        m_queue.finished();
         ++m_n_given_up;
+        m_given_up_statement = std::max(m_given_up_statement, file->statement);
+        m_queue.finished();
       }
     }
     publish_pending();
@@ -246,7 +265,12 @@ bool Purger::wait_until_removed(THD *thd, bool is_reset) {
          DBUG_EVALUATE_IF("mutate_binlog_purge_own_failure", false, true)))
       awaited.insert(file.number);
   });
-  if (awaited.empty()) {
+  /* A RESET may have given up a file of this statement before it got here. It
+  may have been that of a later one: an error that says too much. */
+  bool is_left =
+      m_given_up_statement >= thd->query_id &&
+      DBUG_EVALUATE_IF("mutate_binlog_purge_given_up_before", false, true);
+  if (awaited.empty() && !is_left) {
     mysql_mutex_unlock(&m_mutex);
     return false;
   }
@@ -275,14 +299,18 @@ bool Purger::wait_until_removed(THD *thd, bool is_reset) {
             : DBUG_EVALUATE_IF("mutate_binlog_purge_no_wait_yet", true, false))
       return false;
     if (!is_reset &&
-        acquire_shared_backup_lock(thd, thd->variables.lock_wait_timeout))
+        acquire_shared_backup_lock(
+            thd, thd->variables.lock_wait_timeout,
+            DBUG_EVALUATE_IF("mutate_binlog_purge_keeps_backup_lock", true,
+                             false)))
       return true;
     // What fails now is left to finish_reset().
     (void)remove_all_now(thd, true);
+    if (!is_reset) release_backup_lock(thd);
     mysql_mutex_lock(&m_mutex);
   }
-  bool is_left = m_n_given_up != given_up &&
-                 DBUG_EVALUATE_IF("mutate_binlog_purge_given_up", false, true);
+  is_left |= m_n_given_up != given_up &&
+             DBUG_EVALUATE_IF("mutate_binlog_purge_given_up", false, true);
   m_queue.for_each([&](const Pending_file &file) {
     is_left |= awaited.count(file.number) != 0;
   });
@@ -315,6 +343,10 @@ void Purger::finish_reset(THD *thd) {
   MUTEX_LOCK(list_guard, &m_list_mutex);
   // If that fails the thread tries again.
   if (m_is_list_read) (void)m_list.remove();
+  // From here on these are names of other files.
+  MUTEX_LOCK(guard, &m_mutex);
+  if (DBUG_EVALUATE_IF("mutate_binlog_purge_reset_keeps_names", false, true))
+    m_listed_at_start.clear();
 }
 
 void Purger::wake_up() {

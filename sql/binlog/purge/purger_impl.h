@@ -147,11 +147,14 @@ class Purger {
   uint m_waiting_resets{0};
   /** Files that a RESET could not remove, and left on disk. */
   ulonglong m_n_given_up{0};
+  /** The last statement that has purged one of them. */
+  ulonglong m_given_up_statement{0};
   my_thread_handle m_thread{};
   bool m_is_running{false};
   bool m_was_started{false};
   Pending_queue m_queue;
-  /** What the list had at the start, under either name, until start(). */
+  /** What the list had at the start, under either name, until start() or a
+      RESET. */
   std::set<std::string> m_listed_at_start;
 
   /* The thread's own. */
@@ -193,6 +196,9 @@ std::string count_of(size_t files, ulonglong bytes);
 
 /** The message about a file that isn't the one which was purged. */
 std::string text_of_replaced(const std::string &name);
+
+/** The message about a file whose removal has failed. */
+std::string text_of_failure(const File_remover &remover, const char *what_next);
 
 /** The thread's function. */
 extern "C" void *binlog_purge_thread(void *);

@@ -176,11 +176,7 @@ void Purger::open(Binlog_index_monitor *index) {
             first + "'.");
   m_is_list_read = true;
   m_is_accepting = true;
-  if (!opt_background) {
-    for (const Purged_file &file : remove_all_now(nullptr, true))
-      log(WARNING_LEVEL, "Purged binary log '" + file.name +
-                             "' can't be removed; it will be tried again.");
-  }
+  if (!opt_background) (void)remove_all_now(nullptr, true);
 }
 
 void Purger::start() {

@@ -170,12 +170,10 @@ void Purger::note_error(const Pending_file &file, bool will_retry) {
   m_logged_call = remover.failed_call();
   m_messages.push_back(
       {WARNING_LEVEL,
-       "Purged binary log '" + remover.path() + "': " + m_logged_call +
-           " failed (" + text_of_errno(m_logged_errno) + "). " +
-           (will_retry ? "The removal will be retried until it succeeds; "
-                       : "It is removed at once instead of chunk by chunk; ") +
-           "further files with this error are only counted, in "
-           "Binlog_purge_errors."});
+       text_of_failure(
+           remover, will_retry
+                        ? "The removal will be retried until it succeeds"
+                        : "It is removed at once instead of chunk by chunk")});
 }
 
 /** The error log may be slow, and commits wait for m_mutex. */
