@@ -285,7 +285,7 @@ class Runner:
 def verdicts(report):
     """What became of each test: passed, skipped, or how it failed; {} without a report."""
     try:
-        cases = list(ET.parse(report).iter("testcase"))
+        cases = list(results.cases(report))
     except (OSError, ET.ParseError):
         return {}
     worst = {}

@@ -82,6 +82,7 @@ SKIPPED = (
         (SKIPPED, "skipped"),
         (SKIPPED + PASSED, "SURVIVED"),
         (PASSED + FAILED.format("Test failed", "-right"), CAUGHT),
+        (FAILED.format("Test failed", "no XML: \x00"), CAUGHT),
         (FAILED.format("Test failed, Test case timeout after 600 seconds", ""), "hung"),
         (FAILED.format("Test failed, Failed to start mysqld.1", ""), "no server"),
         (
