@@ -127,17 +127,6 @@ void unlock_schema_table_plugins(LEX *lex) {
       });
   if (ours == plugins.end()) return;
 
-  /* A function may run while its caller holds LOCK_system_variables_hash, which
-  the removal of a plugin takes: leave that to another one's release. */
-  if (lex->thd->in_sub_stmt != 0 &&
-      DBUG_EVALUATE_IF("mutate_schema_table_removes", false, true)) {
-    extern void intern_plugin_unlock(LEX *, plugin_ref);
-    MUTEX_LOCK(guard, &LOCK_plugin);
-    std::for_each(ours, plugins.end(), [](plugin_ref plugin) {
-      intern_plugin_unlock(nullptr, plugin);
-    });
-  } else {
-    plugin_unlock_list(nullptr, ours, plugins.end() - ours);
-  }
+  plugin_unlock_list(nullptr, ours, plugins.end() - ours);
   plugins.resize(ours - plugins.begin());
 }

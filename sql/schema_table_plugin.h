@@ -85,13 +85,22 @@ bool lock_schema_table_plugin(THD *thd, Table_ref *table);
   plugin as long. Plugins of other kinds, referenced when the instruction was
   parsed, stay.
 
-  Takes LOCK_plugin if there is anything to release. Within a function or a
-  trigger, a plugin that UNINSTALL PLUGIN has found busy is not removed: the
-  caller may hold LOCK_system_variables_hash. The next release of any loaded
-  plugin, or the end of a connection, removes it.
+  Takes LOCK_plugin if there is anything to release. A plugin that UNINSTALL
+  PLUGIN has found busy is removed at the end of a command.
 
   @param  lex  LEX of the instruction
 */
 void unlock_schema_table_plugins(LEX *lex);
+
+/**
+  Removes plugins that UNINSTALL PLUGIN found busy and that are not used any
+  more. plugin_unlock() does not: its caller may hold a lock that the removal
+  takes, as LOCK_system_variables_hash, or that others wait for, as LOCK_open.
+  To be called at the end of a command. Defined in sql_plugin.cc.
+
+  Takes LOCK_plugin if there is anything to remove, then LOCK_plugin_delete and
+  LOCK_system_variables_hash.
+*/
+void remove_unused_plugins();
 
 #endif /* SCHEMA_TABLE_PLUGIN_INCLUDED */
