@@ -96,7 +96,8 @@ void unlock_schema_table_plugins(LEX *lex);
   Removes plugins that UNINSTALL PLUGIN found busy and that are not used any
   more. plugin_unlock() does not: its caller may hold a lock that the removal
   takes, as LOCK_system_variables_hash, or that others wait for, as LOCK_open.
-  To be called at the end of a command. Defined in sql_plugin.cc.
+  To be called at the end of a command that leaves no metadata lock, and by
+  [UN]INSTALL PLUGIN. Defined in sql_plugin.cc.
 
   Takes LOCK_plugin if there is anything to remove, then LOCK_plugin_delete and
   LOCK_system_variables_hash.
