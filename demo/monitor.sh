@@ -44,17 +44,22 @@ stop_monitoring
 "$as_user" --own "$home/monitor"
 "$as_user" /usr/bin/python3 "$PWD/demo/monitor.py" "$home/monitor" "$exporter_port" mysql.sock
 
+declare -A process
 # In the data directory, where the socket's name is enough.
 (cd "$home/data" && exec nohup "$as_user" prometheus-sql-exporter -config.file="$home/monitor/exporter.yml" \
   -web.listen-address="127.0.0.1:$exporter_port") >"$home/exporter.log" 2>&1 &
+process[exporter]=$!
 (cd "$home/monitor" && exec nohup "$as_user" prometheus --config.file="$home/monitor/prometheus.yml" \
   --storage.tsdb.path="$home/monitor/data" --web.listen-address="127.0.0.1:$port" \
   --web.console.templates="$home/monitor/consoles" --web.console.libraries="$home/monitor/consoles") \
   >"$home/prometheus.log" 2>&1 &
-for name in "exporter:$exporter_port/metrics" "prometheus:$port/-/ready"; do
+process[prometheus]=$!
+for address in "exporter:$exporter_port/metrics" "prometheus:$port/-/ready"; do
+  name=${address%%:*}
   for ((waited = 0; ; waited++)); do
-    curl --silent --fail --noproxy '*' --output /dev/null "http://127.0.0.1:${name#*:}" && break
-    [ "$waited" -lt 150 ] || fail "the ${name%%:*} does not answer, see $home/${name%%:*}.log"
+    curl --silent --fail --noproxy '*' --output /dev/null "http://127.0.0.1:${address#*:}" && break
+    { [ "$waited" -lt 1500 ] && kill -0 "${process[$name]}" 2>/dev/null; } ||
+      fail "the $name does not answer, see $home/$name.log"
     sleep 0.2
   done
 done

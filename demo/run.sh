@@ -102,11 +102,12 @@ per_second() { sed -nE 's/.*transactions:.*\(([0-9]+).* per sec.*/\1/p' "$1"; }
 
 echo "run: $seconds seconds of updates (2 threads) and point selects (2 threads)"
 sample >"$home/samples.tsv"
+updates='' selects=''
+trap 'kill $updates $selects 2>/dev/null || true' EXIT
 load --threads=2 --time="$seconds" oltp_update_non_index run >"$home/updates.log" 2>&1 &
 updates=$!
 load --threads=2 --time="$seconds" oltp_point_select run >"$home/selects.log" 2>&1 &
 selects=$!
-trap 'kill "$updates" "$selects" 2>/dev/null || true' EXIT
 for ((passed = 1; passed < seconds; passed++)); do
   sleep 1
   sample --skip-column-names >>"$home/samples.tsv" || fail "the server does not answer, see $home/mysqld.log"

@@ -118,7 +118,8 @@ elif [ -n "$closed" ]; then
   exec unshare --mount --propagation private -- "$0" --covered "$closed" "$PWD" "$@"
 fi
 
-own "$home"
+# Once: only that user writes there, and what goes meanwhile would be missed.
+[ "$(stat -c %U -- "$home" 2>/dev/null)" = "$user" ] || own "$home"
 if [ "${1:-}" = --check ]; then
   probe=$here/build/probe.$$
   mkdir -- "$probe"

@@ -159,7 +159,9 @@ flock --nonblock 9 || {
   exit 1
 }
 echo "$$" >"build/$preset/test.lock"
-rm -rf -- "$work"
+# What an ended run has left may still write there.
+[ ! -d "$work" ] || mv -- "$work" "$work.old.$$"
+rm -rf -- "$work".old.* || true
 "$as_user" --own "$work" "$results"
 [ "$preset" != tsan ] || "$as_user" --own "$races"
 

@@ -65,7 +65,8 @@ def _run(options: argparse.Namespace) -> int:
     places.DATA.mkdir(parents=True, exist_ok=True)
     places.RESULTS.mkdir(parents=True, exist_ok=True)
     with _only_one():
-        capacity.check(scenarios, servers, places.DATA, keep=options.keep_data)
+        redo = settings.size_in_bytes(str(common.values["redo_log_capacity"]))
+        capacity.check(scenarios, servers, places.DATA, keep=options.keep_data, redo_bytes=redo)
         rounds = {one.name: options.rounds or _rounds(one, options.quick) for one in scenarios}
         path = _run_path(options)
         run = run_directory.begin(

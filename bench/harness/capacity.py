@@ -16,15 +16,20 @@ from harness.server_definition import ServerDefinition
 
 _GIB = 2**30
 _SPARE = 2 * _GIB  #: of disk, left for others
-EMPTY_DIRECTORY = 400 * 2**20  #: an empty data directory with its logs, generously
+EMPTY_DIRECTORY = 400 * 2**20  #: an empty data directory, generously
 
 
 def check(
-    scenarios: Sequence[Scenario], servers: Sequence[ServerDefinition], data: Path, *, keep: bool
+    scenarios: Sequence[Scenario],
+    servers: Sequence[ServerDefinition],
+    data: Path,
+    *,
+    keep: bool,
+    redo_bytes: int = 0,
 ) -> None:
-    """Data of one scenario at a time is on disk (of all, with keep); of servers, one runs at a
-    time, and where bursts are interleaved all of them."""
-    needed = [_disk(scenario, len(servers)) for scenario in scenarios]
+    """Data of one scenario at a time is on disk (of all, with keep), each with a redo log of
+    redo_bytes; of servers, one runs at a time, and where bursts are interleaved all of them."""
+    needed = [_disk(scenario, len(servers), redo_bytes) for scenario in scenarios]
     disk = sum(needed) if keep else max(needed)
     there = sum(file.stat().st_size for file in data.rglob("*") if file.is_file())
     free = shutil.disk_usage(data).free + there - _SPARE
@@ -61,5 +66,7 @@ def datasets(scenario: Scenario) -> list[Dataset]:
     )
 
 
-def _disk(scenario: Scenario, servers: int) -> int:
-    return servers * sum(one.disk_bytes + EMPTY_DIRECTORY for one in datasets(scenario))
+def _disk(scenario: Scenario, servers: int, redo_bytes: int) -> int:
+    return servers * sum(
+        one.disk_bytes + EMPTY_DIRECTORY + redo_bytes for one in datasets(scenario)
+    )

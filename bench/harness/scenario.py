@@ -62,7 +62,7 @@ class Dataset:
     """A filled data directory that several points share. Made once for each server."""
 
     name: str  #: also the directory's name; the size belongs into it, "sbtest-1x100000"
-    disk_bytes: int  #: room a server needs for it while points run, with logs
+    disk_bytes: int  #: room a server needs for it while points run, but the redo log
     memory_bytes: int = 0  #: what a server on it takes, mostly the buffer pool
     seconds: float = 60  #: a guess of how long prepare() takes, for the progress line
     settings: Mapping[str, Value] = field(default_factory=dict)  #: settings while it is filled

@@ -172,8 +172,10 @@ def wait_until(condition):
 def demonstration():
     # In the checkout, where the server's user can be let in.
     home = ROOT / "build" / "home-of-test-demo"
-    shutil.rmtree(home, ignore_errors=True)
     demonstration = Demonstration(home)
+    # A run of the tests that was killed may have left a server.
+    demonstration.script("stop.sh")
+    shutil.rmtree(home, ignore_errors=True)
     yield demonstration
     stopped = demonstration.script("stop.sh")
     assert stopped.returncode == 0, stopped.stdout

@@ -13,7 +13,7 @@ from loopback import free_port
 from test_demo import Demonstration
 
 PROGRAMS = ("prometheus", "prometheus-sql-exporter", "chromium-headless-shell", "sysbench")
-PATIENCE = 120  #: seconds until each panel has something to draw
+PATIENCE = 600  #: seconds until each panel has something to draw
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ class _Cached(Scenario):
     def points(self) -> Sequence[Point]:
         dataset = Dataset(
             name=f"cached-1x{self._rows}",
-            disk_bytes=size_in_bytes("2G") + 400 * self._rows,
+            disk_bytes=400 * self._rows,
             memory_bytes=size_in_bytes("1500M"),
             seconds=5 + self._rows / 40_000,
         )

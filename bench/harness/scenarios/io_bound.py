@@ -95,8 +95,8 @@ class _IoBound(Scenario):
         pool = size_in_bytes(self._pool)
         return Dataset(
             name=f"sbtest-{tables}x{rows}",
-            # The tables, the redo log, the file that fio makes.
-            disk_bytes=int(1.3 * self._data) + size_in_bytes("2G") + self._fio_bytes(),
+            # The tables, the file that fio makes.
+            disk_bytes=int(1.3 * self._data) + self._fio_bytes(),
             memory_bytes=pool + size_in_bytes("512M"),
             seconds=10 + self._rows / 40_000,
         )

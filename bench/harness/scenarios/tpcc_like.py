@@ -93,7 +93,7 @@ class TpccLike(Scenario):
         }
         dataset = Dataset(
             name=f"tpcc-like-{self._warehouses}{'-quick' if self.choice.quick else ''}",
-            disk_bytes=2 * self._warehouses * _BYTES + size_in_bytes("3G"),
+            disk_bytes=2 * self._warehouses * _BYTES + size_in_bytes("1G"),
             memory_bytes=size_in_bytes(self._pool) + size_in_bytes("512M"),
             seconds=15 + 3 * self._warehouses,
         )

@@ -89,7 +89,6 @@ def test_bursts_alternate_between_servers_that_are_up_at_once(
     built = tmp_path / "built.toml"
     built.write_text(server_file.read_text() + 'data_of = "stock"\n')
     arguments = ["run", "--quick", "--scenarios", "cached-select", "--run", "one", "--keep-data"]
-    # A burst in which a starved machine gets nothing done gives no ratio, and is made up for.
     arguments += ["--seconds", "3", "--servers", str(stock), str(built), "--rounds"]
     code, output = house.run(*arguments, "3")
     assert code == 0, output

@@ -97,3 +97,5 @@ def test_too_little_disk_or_memory(tmp_path: Path, server: ServerDefinition) -> 
     with pytest.raises(BenchError, match=r"not enough memory: what runs at a time takes up to"):
         capacity.check([Thirsty(Choice())], [server], tmp_path, keep=False)
     capacity.check([Three(Choice())], [server], tmp_path, keep=False)
+    with pytest.raises(BenchError, match="not enough disk"):
+        capacity.check([Three(Choice())], [server], tmp_path, keep=False, redo_bytes=2**60)

@@ -1,15 +1,20 @@
 # Copyright (c) 2026, Sluice contributors.
 # GPLv2, see LICENSE.
-"""Reading what sysbench says. The text is a real run's, with a stall of some seconds in it."""
+"""Running sysbench, and reading what it says. The text is a real run's, with a stall of some
+seconds in it."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Self, cast
 
+import pandas as pd
 import pytest
 
 from harness import sysbench
 from harness.errors import BenchError
+from harness.server import Server
 
 _OUTPUT = Path(__file__).with_name("sysbench-1.0.20.txt").read_text()
 
@@ -50,3 +55,27 @@ def test_percentiles_of_few_buckets() -> None:
 def test_a_run_without_a_summary_is_an_error() -> None:
     with pytest.raises(BenchError, match="without its summary"):
         sysbench.parse("FATAL: something\n")
+
+
+def test_a_run_in_which_nothing_got_done_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = [0.0, 0.0, 7.0]
+
+    class Runs:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def outcome(self) -> sysbench.Outcome:
+            return sysbench.Outcome(done.pop(0), 1, {}, pd.DataFrame(), "")
+
+    monkeypatch.setattr(sysbench, "Running", Runs)
+    server = cast(Server, SimpleNamespace(name="stock"))
+    assert sysbench.run(server, sysbench.Load("x"), 1, 1).transactions == 7
+    done[:] = [0.0] * 9
+    with pytest.raises(BenchError, match="stock: no transaction in 5 runs of 1 s"):
+        sysbench.run(server, sysbench.Load("x"), 1, 1)

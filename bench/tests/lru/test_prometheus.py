@@ -38,7 +38,7 @@ _POOL = "24M"
 #: Half as large again as the pool. Reads and writes, so that pages are flushed, too.
 _LOAD = sysbench.Load("oltp_read_write", 1, 120_000)
 _FOREVER = 3600  #: seconds a load is told to run; it is killed when all is seen
-_PATIENCE = 60.0  #: seconds for all that is waited for after the start of Prometheus
+_PATIENCE = 600.0  #: seconds for all that is waited for after the start of Prometheus
 _RATE_INTERVAL = "10s"  #: Grafana takes four scrapes or more; there is one a second
 _SCRAPES = 10
 _JOB = "innodb_lru"
@@ -156,7 +156,7 @@ class _Prometheus:
         self._open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
     def get(self, path: str) -> bytes:
-        with self._open(f"{self._root}{path}", timeout=10) as reply:
+        with self._open(f"{self._root}{path}", timeout=60) as reply:
             return reply.read()
 
     def api(self, path: str, arguments: Mapping[str, str]) -> Any:
@@ -258,7 +258,7 @@ def _as_documented(server: Server) -> Iterator[pymysql.Connection]:
     """A connection as the collector's file wants it: the privilege PROCESS, and no database."""
     server.execute("CREATE USER exporter@localhost", "GRANT PROCESS ON *.* TO exporter@localhost")
     connection = pymysql.connect(
-        unix_socket=str(server.socket), user="exporter", autocommit=True, read_timeout=30
+        unix_socket=str(server.socket), user="exporter", autocommit=True, read_timeout=600
     )
     with connection:
         yield connection

@@ -199,8 +199,6 @@ Lru_policy::Walk Lru_flusher::walk(const Lru_policy::State &state) {
     m_pool->init_flush[BUF_FLUSH_LRU] = false;
   });
 
-  add(m_statistics.rounds, 1);
-  add(m_statistics.pages_evicted, walk.n_evicted());
   if (walk.n_evicted() > 0) {
     MONITOR_INC_VALUE_CUMULATIVE(
         MONITOR_LRU_BATCH_EVICT_TOTAL_PAGE, MONITOR_LRU_BATCH_EVICT_COUNT,
@@ -211,6 +209,9 @@ Lru_policy::Walk Lru_flusher::walk(const Lru_policy::State &state) {
         MONITOR_LRU_BATCH_SCANNED, MONITOR_LRU_BATCH_SCANNED_NUM_CALL,
         MONITOR_LRU_BATCH_SCANNED_PER_CALL, walk.n_looked());
   }
+  /* At last: who finds these unchanged has seen the others of the same walk. */
+  add(m_statistics.rounds, 1);
+  add(m_statistics.pages_evicted, walk.n_evicted());
   return walk;
 }
 

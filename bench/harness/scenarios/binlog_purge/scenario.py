@@ -93,11 +93,10 @@ class BinlogPurge(Scenario):
         )
         self._dataset = Dataset(
             name=f"binlog-purge-{self._load.tables}x{self._load.rows}",
-            # Old logs, those of the load (up to 20 MB/s), tables, redo log.
+            # Old logs, those of the load (up to 20 MB/s), tables.
             disk_bytes=self._size * self._count["big"]
             + 20_000_000 * self._seconds
-            + 100_000_000 * self._load.tables
-            + 2 * _GIB,
+            + 100_000_000 * self._load.tables,
             memory_bytes=int(1.5 * _GIB),
             seconds=15,
         )

@@ -74,8 +74,8 @@ class StarSchemaBenchmark(Scenario):
         }
         self._dataset = Dataset(
             name=f"ssb-{self._scale}",
-            # The sort of the six keys takes temporary files; the redo log may be full.
-            disk_bytes=2 * data + (3 << 30),
+            # The sort of the six keys takes temporary files.
+            disk_bytes=2 * data + (1 << 30),
             memory_bytes=self._pools["whole"] + (1 << 30),
             seconds=10 + 100 * float(self._scale.factor),
             settings=self._pool("whole"),
