@@ -244,7 +244,7 @@ stock-debug: ## Build unpatched upstream with the debug flags, for make upstream
 
 .PHONY: profile stock-optimised
 profile: PRESET = release
-profile: ## Train the profile of release builds anew, and say how old the committed one is (PRESET=package: by that build; PRESET=stock: its own; COMPILER=1: first one to compile by)
+profile: ## Train the profile of release builds anew, and say how old the committed one is (PRESET=package: by that build; PRESET=stock: its own; COMPILER=1: train the compiler's profile first)
 	@superbuild/dependencies.sh $(if $(COMPILER),superbuild/profile/packages)
 	@$(MAKE) --no-print-directory $(VENV)/complete
 	@[ -z "$(COMPILER)" ] || { export SLUICE_TARGETS="mysqld lru_stats GenError"; \
