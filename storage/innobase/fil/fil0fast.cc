@@ -82,7 +82,8 @@ enum Event : size_t {
   FAST_READ,
   FAST_WRITE,
   /** I/O with the mutex, because there was no page descriptor to find the
-  tablespace by: I/O of recovery and of the doublewrite buffer's own. */
+  tablespace by, or it had no tablespace: restoring pages from the doublewrite
+  files, writing the flushed LSN, an import. */
   SLOW_NO_PAGE,
   /** ... because the file was closed. */
   SLOW_CLOSED,

@@ -34,8 +34,10 @@ this program; if not, write to the Free Software Foundation, Inc.,
  or the disk. The writer writes them, and does wait.
 
  Latching order: Lru_flusher::m_mutex comes before every mutex of the buffer
- pool, except in segment_free() after the flusher was switched off. Under it
- only that of the free list is taken. Threads that wait for a page may hold
+ pool, except in segment_free(): after the flusher was switched off, under the
+ mutexes of LRU list and block; and when a batch ends with a page of a dropped
+ tablespace, under that of the doublewrite object. Under m_mutex only the mutex
+ of the free list is taken. Threads that wait for a page may hold
  latches on pages. So neither thread waits for such a latch, nor for anything
  that a holder of one may wait for. */
 

@@ -63,7 +63,8 @@ class Buf_lru_history {
     set_index(0);
   }
 
-  /** Notes an access to the page while it is in the old part.
+  /** Notes an access that did not make the page young: it is in the old part,
+  or waits in the young one.
   @return true if it is the first one */
   bool note_access() {
     const auto state = get();
@@ -149,7 +150,8 @@ void buf_lru_hook_accessed(const buf_page_t *bpage);
 @param[in]  ahead  true if nobody waits for the read: it was asynchronous */
 void buf_lru_hook_read(const buf_page_t *bpage, bool ahead);
 
-/** Counts an access to a page of the old part that does not make it young.
+/** Counts an access that does not make its page young: to a page of the old
+part, or to one that waits in the young part.
 @param[in]  bpage  page, buffer-fixed by the caller */
 void buf_lru_hook_not_made_young(const buf_page_t *bpage);
 

@@ -83,8 +83,8 @@ Needs the shard mutex. May be called again.
 void fil_fast_space_removed(fil_space_t *space);
 
 /** To be called before the memory of a tablespace is freed: waits until no
-lookup has it. Such a lookup takes a fraction of a microsecond and never waits
-for anything, so this may be called with any mutex held.
+lookup has it. Such a lookup takes microseconds at most and never waits for
+anything, so this may be called with any mutex held.
 @param[in,out]  space  tablespace */
 void fil_fast_space_freed(fil_space_t *space);
 
@@ -201,9 +201,8 @@ void fil_fast_flush_pinned(fil_node_t *file);
 int fil_fast_show_status(THD *, SHOW_VAR *var, char *);
 
 /** Gives files at the end of the LRU list of open files another round if they
-were used since the last call. I/O with the mutex moves a file to the head of
-the list; I/O without the mutex only marks it, and this function moves it. Needs
-the shard mutex.
+were used since the last call. An I/O, with the mutex or without, only marks its
+file; this function moves it. Needs the shard mutex.
 @param[in,out]  list  the list, most recently opened or moved first */
 template <typename List>
 void fil_fast_age_LRU(List &list) {
