@@ -118,7 +118,7 @@ elif [ -n "$closed" ]; then
   exec unshare --mount --propagation private -- "$0" --covered "$closed" "$PWD" "$@"
 fi
 
-# Once: only that user writes there, and what goes meanwhile would be missed.
+# Once: only that user writes there, and a file that goes while chown reads the folder fails it.
 [ "$(stat -c %U -- "$home" 2>/dev/null)" = "$user" ] || own "$home"
 if [ "${1:-}" = --check ]; then
   probe=$here/build/probe.$$

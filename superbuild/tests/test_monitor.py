@@ -22,8 +22,10 @@ def monitored():
         if shutil.which(program) is None:
             pytest.skip(f"there is no program {program}")
     home = ROOT / "build" / "home-of-test-monitor"
-    shutil.rmtree(home, ignore_errors=True)
     monitored = Demonstration(home)
+    # A run of the tests that was killed may have left a server.
+    monitored.script("stop.sh")
+    shutil.rmtree(home, ignore_errors=True)
     monitored.picture = home / "picture.png"
     # Somewhat more than the pool holds.
     monitored.variables |= {

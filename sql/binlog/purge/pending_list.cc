@@ -52,10 +52,10 @@ int sync_folder_of(const std::string &file [[maybe_unused]]) {
   int error = my_sync(fd, MYF(MY_IGNORE_BADFD)) != 0 ? my_errno() : 0;
   DBUG_EXECUTE_IF("binlog_purge_folder_ENOTSUP", error = ENOTSUP;);
   my_close(fd, MYF(0));
-  if (DBUG_EVALUATE_IF("mutate_binlog_purge_folder_sync", true, false)) {
-    return error;
-  }
-  return error == ENOTSUP ? 0 : error;
+  return error == ENOTSUP && DBUG_EVALUATE_IF("mutate_binlog_purge_folder_sync",
+                                              false, true)
+             ? 0
+             : error;
 #else
   return 0;
 #endif

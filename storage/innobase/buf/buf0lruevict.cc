@@ -209,7 +209,8 @@ Lru_policy::Walk Lru_flusher::walk(const Lru_policy::State &state) {
         MONITOR_LRU_BATCH_SCANNED, MONITOR_LRU_BATCH_SCANNED_NUM_CALL,
         MONITOR_LRU_BATCH_SCANNED_PER_CALL, walk.n_looked());
   }
-  /* At last: who finds these unchanged has seen the others of the same walk. */
+  /* Last: a reader that finds these unchanged has seen the counters above of
+  the same walk. */
   add(m_statistics.rounds, 1);
   add(m_statistics.pages_evicted, walk.n_evicted());
   return walk;

@@ -61,7 +61,7 @@ class Recovery(Scenario):
         data = 700 * self._rows * _CLIENTS
         dataset = Dataset(
             name=f"recovery-{_CLIENTS}x{self._rows}-{self._wanted}",
-            # Undo grows while nothing is purged.
+            # With its redo log, which has a size of its own. Undo grows while nothing is purged.
             disk_bytes=self._wanted * 3 // 2 + 3 * data,
             memory_bytes=size_in_bytes(self._pool) + size_in_bytes("512M"),
             seconds=10 + _CLIENTS * self._rows / 30_000,
