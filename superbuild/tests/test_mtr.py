@@ -1,5 +1,6 @@
 """How mysql-test-run is run; perl is a stand-in that says what it was told."""
 
+import errno
 import os
 import socket
 import time
@@ -47,10 +48,25 @@ def test_ports_of_its_own(checkout, objects, monkeypatch):
 def test_not_the_port_of_a_server(checkout, objects, monkeypatch):
     monkeypatch.delenv("MTR_BUILD_THREAD", raising=False)
     checkout.stand_in("perl", PORTS)
+    # Not those of a run beside this one, which would end if it met the port.
+    script = checkout.path / "superbuild" / "mtr.sh"
+    script.write_text(script.read_text().replace("seq 300 ", "seq 1500 "))
     first = int(checkout.run("superbuild/mtr.sh", "debug", "quick")[1].split()[1])
-    with socket.create_server(("127.0.0.1", 10000 + 10 * first + 30)):
+    assert first >= 1500
+    with server_on(10000 + 10 * first + 30):
         chosen = int(checkout.run("superbuild/mtr.sh", "debug", "quick")[1].split()[1])
     assert chosen != first
+
+
+def server_on(port):
+    """Waits until the same test of another checkout is done with it."""
+    while True:
+        try:
+            return socket.create_server(("127.0.0.1", port))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            time.sleep(0.05)
 
 
 def test_ports_that_were_told(checkout, objects, monkeypatch):
