@@ -41,13 +41,10 @@ fi
 if ! id -- "$user" >/dev/null 2>&1; then
   echo "as-user: making the system user $user, as servers do not run as root" >&2
   # Another checkout may be making the same one.
-  exec 9</etc
-  flock 9
-  id -- "$user" >/dev/null 2>&1 ||
-    PATH=$PATH:/usr/sbin useradd --system --user-group --no-create-home --home-dir /nonexistent \
-      --shell /usr/sbin/nologin -- "$user" ||
+  PATH=$PATH:/usr/sbin flock --close /etc useradd --system --user-group --no-create-home \
+    --home-dir /nonexistent --shell /usr/sbin/nologin -- "$user" ||
+    id -- "$user" >/dev/null 2>&1 ||
     fail "the user $user could not be made; make one and name it: SLUICE_USER=..."
-  exec 9<&-
 fi
 [ "$(id -u "$user")" -ne 0 ] || fail "SLUICE_USER=$user is root"
 become=(setpriv --reuid="$user" --regid="$(id -g "$user")" --init-groups

@@ -45,8 +45,6 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 echo "dependencies: installing ${#missing[@]} packages: ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
-# apt-get does not wait for another checkout's apt-get.
-exec 9</var/lib/apt
-flock 9
-apt-get update -q
-"${install[@]}"
+# apt-get does not wait for another checkout's. Closed: a service that a package starts would keep the lock.
+flock --close /var/lib/apt apt-get update -q
+flock --close /var/lib/apt "${install[@]}"
