@@ -172,8 +172,8 @@ tool = PYTHONPATH=bench $(VENV)/bin/python -m tools.$(1)
 bench-cpu-profile: $(VENV)/complete ## Where the processor time of a statement goes, server by server (bench/tools/README.md; HELP=1: options)
 	@$(call tool,cpu_profile) $(call given,SERVERS WITH_STACKS LOAD CLIENTS POOL DATA_BY_POOL ROUNDS SETTLE SECONDS CSV)
 
-bench-instructions: ## Instructions of a statement, stock beside ours (HELP=1: options)
-	@bench/tools/instructions.sh $(call given,PRESET ROUNDS LOAD STATEMENTS ROWS POOL BINARY_LOG OPTIONS)
+bench-instructions: $(VENV)/complete ## Instructions of a statement and what they are for, server by server (HELP=1: options)
+	@$(call tool,instructions) $(call given,SERVERS LOADS PREPARED STATEMENTS ROUNDS ROWS POOL BINARY_LOG OPTIONS CSV)
 
 bench-lru-cost: $(VENV)/complete ## What lru_stats.so costs (HELP=1: options)
 	@$(call tool,lru_cost) $(call given,CASES ROUNDS SETTLE SECONDS CLIENTS TABLE CSV) $(if $(PERF),--perf)

@@ -102,12 +102,13 @@ class Server:
         bare: bool = False,
         port: int | None = None,
         timeout: float = 900,
+        under: Sequence[str] = (),
     ) -> float:
         """Start and wait until it answers; returns seconds from start to the first answer.
 
         changed: neutral settings other than those of settings.toml; extra: raw
         options; bare: no settings at all, the server's own defaults; port: of the
-        loopback, where other servers are to reach it.
+        loopback, where other servers are to reach it; under: a command that runs it.
         """
         if self.running:
             raise BenchError(f"{self.name} is running already")
@@ -123,7 +124,7 @@ class Server:
             )
         self.not_told |= told.not_told
         switches = () if bare else self.definition.switches
-        self.command = self._base_command()
+        self.command = [*under, *self._base_command()]
         self.command += [f"--{option}" for option in [*told.options, *switches]] + list(extra)
         self._socket = self._socket_path()
         reached = ["--skip-networking"]

@@ -67,9 +67,10 @@ def prepare(server: Server, load: Load, threads: int = 2) -> None:
     call(server, load, "prepare", min(threads, load.tables))
 
 
-def call(server: Server, load: Load, what: str, threads: int = 1) -> None:
-    """A command of a load's script other than run."""
-    with _Process(command(server, load, f"--threads={threads}", load.script, what)) as process:
+def call(server: Server, load: Load, what: str, threads: int = 1, more: Sequence[str] = ()) -> None:
+    """A command of a load's script, whose output nobody reads."""
+    options = (f"--threads={threads}", *more)
+    with _Process(command(server, load, *options, load.script, what)) as process:
         process.output()
 
 

@@ -31,7 +31,7 @@ _BAD = {
         "--instances=0",
         "--rate=0",
     ),
-    "instructions": ("--rounds=0", "--pool=64", "--load=../x", "--nonsense=1", "rounds"),
+    "instructions": ("--rounds=0", "--pool=much", "--loads=../x", "--prepared=1", "--nonsense=1"),
     "page_io_mutex": ("--seconds=", "--servers=stock mariadb", "--lines=2", "--pool=1T"),
     "walkthrough": ("--rounds=1",),
 }
