@@ -173,6 +173,8 @@ class Instructions:
             f"--callgrind-out-file={written}",
             f"--toggle-collect={_COUNTED}",
             "--separate-callers=40",
+            # Stacks of a start are many, and take minutes.
+            "--instr-atstart=no",
         ]
         self._start(server, callgrind)
         events = self._options.statements
@@ -181,9 +183,11 @@ class Instructions:
                 load = self._load(name)
                 self._events(server, load, events * 2 // 5, seed=1)
                 before = _pages_read(server)
+                _control(server, "--instr=on")
                 _control(server, "--zero")
                 self._events(server, load, events, seed=2)
                 _control(server, "--dump")
+                _control(server, "--instr=off")
                 pages = (_pages_read(server) - before) / events
                 file = server.home / f"callgrind.out.{dump}"
                 with file.open() as lines:
