@@ -83,7 +83,6 @@ work_folder() {
   # The path of a socket is limited to 107 characters.
   [ ${#socket} -lt 104 ] || socket=$(mktemp -u "/tmp/$target.XXXXXX")
   server_pid=
-  under=()
   trap end_server EXIT
 }
 
@@ -92,11 +91,10 @@ end_server() {
   rm -rf -- "$home" "$socket"
 }
 
-# become_server PRESET DATA OPTION ...: the options are after those that all servers have. It runs under
-# the command in $under.
+# become_server PRESET DATA OPTION ...: the options are after those that all servers have.
 become_server() {
   local objects=$PWD/build/$1/obj
-  exec "${under[@]}" "$objects/runtime_output_directory/mysqld" --no-defaults --basedir="$objects" \
+  exec "$objects/runtime_output_directory/mysqld" --no-defaults --basedir="$objects" \
     --lc-messages-dir="$objects/share" --user="$(id -un)" --datadir="$2" --log-error="$home/log" "${@:3}"
 }
 
