@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 import time
 from collections.abc import Sequence
@@ -44,19 +43,19 @@ from tools import tool
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
-#: What a function is for, by how its name begins. The innermost function of a stack that is here
-#: decides; "other" is what has none.
-_PURPOSES = {
-    "spinning": r"ut_delay",
-    "a free page": r"buf_LRU_get_free_block|buf_LRU_scan_and_free|buf_lru_flusher_(get|wait|taken)",
-    "writing pages": r"buf_flush_|buf_do_LRU|dblwr::|Double_write|.*Lru_flusher::|pc_",
-    "reading a page": r"buf_read_|buf_page_init_for_read|Buf_fetch.*::read_page",
-    "redo log": r"log_|Log_",
-    "rows and B-tree": r"row_|btr_|trx_|lock_|mtr_|que_|buf_page_|Buf_fetch|page_|rec_|upd_",
-    "network": r"vio_|net_|my_net|Protocol_classic::|tcp_|sock_|unix_|__sys_(sendto|recvfrom)|do_poll",
-    "SQL": r"dispatch_command|do_command|Prepared_statement|mysql_|Sql_cmd|JOIN::|handle_connection",
-}
-_MATCHERS = [(name, re.compile(pattern)) for name, pattern in _PURPOSES.items()]
+_PURPOSES = tool.Purposes(
+    {
+        "spinning": r"ut_delay",
+        "a free page": r"buf_LRU_get_free_block|buf_LRU_scan_and_free|buf_lru_flusher_(get|wait|taken)",
+        "writing pages": r"buf_flush_|buf_do_LRU|dblwr::|Double_write|.*Lru_flusher::|pc_",
+        "reading a page": r"buf_read_|buf_page_init_for_read|Buf_fetch.*::read_page",
+        "redo log": r"log_|Log_",
+        "rows and B-tree": r"row_|btr_|trx_|lock_|mtr_|que_|buf_page_|Buf_fetch|page_|rec_|upd_",
+        "network": r"vio_|net_|my_net|Protocol_classic::|tcp_|sock_|unix_|__sys_(sendto|recvfrom)|do_poll",
+        "SQL": r"dispatch_command|do_command|Prepared_statement|mysql_|Sql_cmd|JOIN::|handle_connection",
+    },
+    rest="other",
+)
 
 
 class Profile(tool.Turns):
@@ -120,20 +119,11 @@ class _Counts:
         self.at = time.monotonic()
 
 
-def purpose(stack: Sequence[str]) -> str:
-    """Of a stack: names of functions, innermost first."""
-    for function in stack:
-        for what, matcher in _MATCHERS:
-            if matcher.match(function):
-                return what
-    return "other"
-
-
 def shares(samples: Sequence[Sequence[str]]) -> dict[str, float]:
     """What part of the samples was for what; empty if there are none."""
-    counts: dict[str, int] = dict.fromkeys([*_PURPOSES, "other"], 0)
+    counts: dict[str, int] = dict.fromkeys(_PURPOSES.names, 0)
     for stack in samples:
-        counts[purpose(stack)] += 1
+        counts[_PURPOSES.of(stack)] += 1
     return {name: count / len(samples) for name, count in counts.items()} if samples else {}
 
 

@@ -56,39 +56,30 @@ _LOADS: dict[str, tuple[str, tuple[str, ...]]] = {
     "insert": ("oltp_insert", ()),
 }
 
-#: What a function is for, by how its name begins. The innermost function of a stack that is here
-#: decides. The names are those of all servers.
-_PARTS = {
-    "sending to the client": r"Protocol|net_|my_net_|vio_|THD::send_|(select|Query_result)_send::",
-    "parsing": r"parse_sql|MYSQLparse|THD::sql_parser",
-    "binary log": r"binlog_|THD::binlog_|MYSQL_BIN_LOG::|TC_LOG|write_locked_table_maps",
-    "opening, locking and closing tables": (
-        r"open_tables|open_and_lock_tables|open_temporary_tables|lock_tables|mysql_lock_tables|"
-        r"mysql_unlock_tables|close_(open|thread|temporary)_tables|MDL_context::"
-    ),
-    "commit": r"trans_commit|trans_rollback|ha_commit|ha_rollback",
-    "changing the row": r"handler::(ha_)?(update|write|delete)_row",
-    "reading rows": (
-        r"handler::(ha_)?(index_|rnd_|read_|multi_range_|records_in_range)|ha_innobase::(index|rnd)_|"
-        r"(Index|Table|Ref|EQRef|Const)\w*Iterator|rr_|join_read_|QUICK_RANGE_SELECT::"
-    ),
-    "preparing and optimizing": (
-        r"JOIN::(prepare|optimize)|Query_(block|expression)::(prepare|optimize)|setup_(fields|conds|"
-        r"tables)|.*test_quick_select|Sql_cmd_\w+::prepare|get_mm_tree|substitute_gc"
-    ),
-    "values of a prepared statement": r"Prepared_statement::(insert|set)_param",
-}
-_MATCHERS = [(name, re.compile(pattern)) for name, pattern in _PARTS.items()]
-_REST = "all else"
-
-
-def part(stack: Sequence[str]) -> str:
-    """Of a stack: names of functions, innermost first."""
-    for function in stack:
-        for name, matcher in _MATCHERS:
-            if matcher.match(function):
-                return name
-    return _REST
+#: The names are those of all servers.
+_PARTS = tool.Purposes(
+    {
+        "sending to the client": r"Protocol|net_|my_net_|vio_|THD::send_|(select|Query_result)_send::",
+        "parsing": r"parse_sql|MYSQLparse|THD::sql_parser",
+        "binary log": r"binlog_|THD::binlog_|MYSQL_BIN_LOG::|TC_LOG|write_locked_table_maps",
+        "opening, locking and closing tables": (
+            r"open_tables|open_and_lock_tables|open_temporary_tables|lock_tables|mysql_lock_tables|"
+            r"mysql_unlock_tables|close_(open|thread|temporary)_tables|MDL_context::"
+        ),
+        "commit": r"trans_commit|trans_rollback|ha_commit|ha_rollback",
+        "changing the row": r"handler::(ha_)?(update|write|delete)_row",
+        "reading rows": (
+            r"handler::(ha_)?(index_|rnd_|read_|multi_range_|records_in_range)|ha_innobase::(index|rnd)_|"
+            r"(Index|Table|Ref|EQRef|Const)\w*Iterator|rr_|join_read_|QUICK_RANGE_SELECT::"
+        ),
+        "preparing and optimizing": (
+            r"JOIN::(prepare|optimize)|Query_(block|expression)::(prepare|optimize)|setup_(fields|conds|"
+            r"tables)|.*test_quick_select|Sql_cmd_\w+::prepare|get_mm_tree|substitute_gc"
+        ),
+        "values of a prepared statement": r"Prepared_statement::(insert|set)_param",
+    },
+    rest="all else",
+)
 
 
 def instructions(lines: Iterable[str]) -> Counter[tuple[str, ...]]:
@@ -156,7 +147,7 @@ class Instructions:
             # MariaDB reserves the addresses of a larger pool; valgrind has none to spare.
             "buffer_pool_size_max": self._options.pool,
             "buffer_pool_instances": 1,
-            # MariaDB's is io_uring, which valgrind does not know.
+            # With it MariaDB did not start under valgrind 3.19.
             "native_aio": "off",
             "adaptive_hash_index": "off",
             "flush_log_at_trx_commit": 0,
@@ -194,13 +185,15 @@ class Instructions:
                     counted = instructions(lines)
                 file.unlink()
                 row = {"load": name, "server": server.name, "round": number, "pages": pages}
-                parts = dict.fromkeys([*_PARTS, _REST], 0.0)
-                for stack, count in counted.items():
-                    parts[part(stack)] += count / events
-                if not (total := sum(parts.values())):
+                if not counted:
                     raise BenchError(f"{server.name}: nothing was counted in {_COUNTED}")
-                self.rows.append(row | {"all": total} | parts)
-                print(f"round {number}, {server.name}, {name}: {total:.0f}", flush=True)
+                parts: dict[str, int] = dict.fromkeys(["all", *_PARTS.names], 0)
+                for stack, count in counted.items():
+                    parts[_PARTS.of(stack)] += count
+                parts["all"] = counted.total()
+                each = {part: round(count / events, 1) for part, count in parts.items()}
+                self.rows.append(row | each)
+                print(f"round {number}, {server.name}, {name}: {each['all']:.0f}", flush=True)
         finally:
             server.stop()
             for file in server.home.glob("callgrind.out*"):
@@ -246,17 +239,18 @@ def summary(frame: pd.DataFrame) -> str:
     text = f"\nmedian of {frame['round'].max()} rounds; ratios to {servers[0]}\n"
     text += pd.DataFrame(lines).to_string(index=False)
     for load in loads:
-        parts = medians.loc[load].loc[servers, ["all", *_PARTS, _REST]].T
+        parts = medians.loc[load].loc[servers, ["all", *_PARTS.names]].T
         text += f"\n\n{load}: instructions by part\n{parts.to_string(float_format='%.0f')}"
     return text
 
 
 def _load_names(text: str) -> list[str]:
-    for word in tool.words(text):
-        if word not in _LOADS and not re.fullmatch("[a-z_]+", word):
+    names = tool.words(text)
+    for name in names:
+        if name not in _LOADS and not re.fullmatch("[a-z_]+", name):
             known = ", ".join(_LOADS)
-            raise argparse.ArgumentTypeError(f"no {word!r}; known: {known}, sysbench's tests")
-    return tool.words(text)
+            raise argparse.ArgumentTypeError(f"no {name!r}; known: {known}, sysbench's tests")
+    return names
 
 
 def _parser() -> argparse.ArgumentParser:

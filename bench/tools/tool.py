@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -122,6 +122,23 @@ def run(
         print(summary(frame), flush=True)
         print(f"written to {path}", flush=True)
     return code
+
+
+class Purposes:
+    """What functions are for: patterns of how their names begin, by the name of the purpose."""
+
+    def __init__(self, patterns: Mapping[str, str], rest: str) -> None:
+        self._matchers = [(name, re.compile(pattern)) for name, pattern in patterns.items()]
+        self._rest = rest
+        self.names = [*patterns, rest]
+
+    def of(self, stack: Sequence[str]) -> str:
+        """Of a stack: names of functions, innermost first. The innermost that is known decides."""
+        for function in stack:
+            for name, matcher in self._matchers:
+                if matcher.match(function):
+                    return name
+        return self._rest
 
 
 _ROW_BYTES = 230  #: of a row of sysbench's table on disk, with its secondary index

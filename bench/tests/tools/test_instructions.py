@@ -53,18 +53,18 @@ def test_instructions_of_a_function_without_those_that_it_calls() -> None:
 
 def test_the_innermost_function_that_is_known_decides() -> None:
     stack = ["handler::ha_index_read_map(unsigned char*)", "JOIN::optimize()", "do_command(THD*)"]
-    assert instructions.part(["memcpy", *stack]) == "reading rows"
-    assert instructions.part(stack[1:]) == "preparing and optimizing"
-    assert instructions.part(stack[2:]) == "all else"
+    assert instructions._PARTS.of(["memcpy", *stack]) == "reading rows"
+    assert instructions._PARTS.of(stack[1:]) == "preparing and optimizing"
+    assert instructions._PARTS.of(stack[2:]) == "all else"
 
 
 def test_an_engine_without_names_belongs_to_the_interface() -> None:
     stack = ["0x0000000000df4e20", "0x0000000000dcd980", "handler::ha_update_row(unsigned char*)"]
-    assert instructions.part(stack) == "changing the row"
+    assert instructions._PARTS.of(stack) == "changing the row"
 
 
 def test_ratios_are_those_inside_a_round() -> None:
-    parts = dict.fromkeys([*instructions._PARTS, instructions._REST], 0.0)
+    parts = dict.fromkeys(instructions._PARTS.names, 0.0)
     frame = pd.DataFrame(
         {"load": "update", "server": server, "round": number, "pages": 0.0, "all": count} | parts
         for number, counts in enumerate([(100, 90), (200, 100), (100, 80)], start=1)
