@@ -56,7 +56,9 @@ def processes(vardir):
     listing = subprocess.run(
         ["ps", "-ww", "-eo", "pid=,etimes=,comm=,args="], capture_output=True, text=True, check=True
     ).stdout
-    rows = (line.split(maxsplit=3) for line in listing.splitlines() if str(vardir) in line)
+    # With the slash: another run may have a folder whose name begins with this one's.
+    of = f"--defaults-file={vardir}/"
+    rows = (line.split(maxsplit=3) for line in listing.splitlines() if of in line)
     return [(int(row[0]), int(row[1]), row[2], row[3]) for row in rows if len(row) == 4]
 
 

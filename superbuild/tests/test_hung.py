@@ -1,5 +1,6 @@
 import shutil
 import subprocess
+import sys
 import time
 
 import hung
@@ -43,6 +44,17 @@ def test_only_servers_of_a_test_that_hangs():
             (5, 9000, "mysqld", "--no-defaults"),
         ]
     ) == [2]
+
+
+def test_only_processes_of_this_run(tmp_path):
+    option = f"--defaults-file={tmp_path}/var2/my.cnf"
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", option])
+    try:
+        assert [pid for pid, *_ in hung.processes(tmp_path / "var2")] == [process.pid]
+        assert hung.processes(tmp_path / "var") == []
+    finally:
+        process.kill()
+        process.wait()
 
 
 @pytest.mark.skipif(not shutil.which("gdb"), reason="no gdb")
