@@ -224,6 +224,13 @@ void buf_lru_flusher_update() {
   for (auto &flusher : *all) flusher->wake();
 }
 
+bool buf_lru_flusher_ends_batches() {
+  DBUG_EXECUTE_IF("mutate_lru_flusher_sync_under_mutex", return false;);
+  return srv_lru_flusher &&
+         (flushers.load(std::memory_order_relaxed) != nullptr ||
+          DBUG_EVALUATE_IF("mutate_lru_flusher_ends_in_recovery", true, false));
+}
+
 bool buf_lru_flusher_serves(const buf_pool_t *buf_pool) {
   const auto *flusher = flusher_of(buf_pool);
   return flusher != nullptr && flusher->serves();
@@ -298,6 +305,11 @@ void buf_lru_flusher_before_sync(bool lru) {
   while (lru && DBUG_EVALUATE_IF("lru_flusher_sync_hangs", true, false)) {
     std::this_thread::sleep_for(std::chrono::milliseconds{1});
   }
+  DBUG_EXECUTE_IF("lru_flusher_sync_slow_in_recovery", {
+    if (recv_recovery_is_on()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{200});
+    }
+  });
   DBUG_EXECUTE_IF("lru_flusher_sync_late", {
     if (sync_late()) {
       ib::info() << "The end of a batch was waited for at shutdown "

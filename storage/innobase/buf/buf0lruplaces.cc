@@ -85,7 +85,10 @@ void link(const Table &t, Table::Buckets &buckets, uint16_t number) {
 }  // namespace
 
 uint16_t enter(const Key &key) {
-  auto &t = *table.load(std::memory_order_acquire);
+  auto *const made = table.load(std::memory_order_acquire);
+  /* Where stores are not seen in order, the switch may be seen first. */
+  if (made == nullptr) return OTHER;
+  auto &t = *made;
   if (const auto number = find(t, key)) return number;
 
   const std::lock_guard<std::mutex> guard(table_mutex);

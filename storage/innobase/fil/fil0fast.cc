@@ -115,7 +115,12 @@ void fil_fast_space_added(fil_space_t *space) {
 
   /* Threads without the mutex count the files. With room for the first one,
   adding it changes one pointer of the vector, not three. */
-  if (space->files.empty()) space->files.reserve(1);
+  if (space->files.empty()) {
+    space->files.reserve(1);
+    /* Where stores are not seen in order, the pointer may be seen before the
+    file. Until then its gate is shut. */
+    memset(static_cast<void *>(space->files.data()), 0, sizeof(fil_node_t));
+  }
   fil_fast_spaces.add(space);
 }
 

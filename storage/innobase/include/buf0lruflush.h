@@ -205,11 +205,9 @@ void buf_lru_flusher_segment_free();
 
 /** @return true if the flush of the data files at the end of a doublewrite
 batch has to wait until no mutex is held; false, as upstream does it, if the
-flusher is off */
-inline bool buf_lru_flusher_ends_batches() {
-  DBUG_EXECUTE_IF("mutate_lru_flusher_sync_under_mutex", return false;);
-  return srv_lru_flusher;
-}
+flusher is off or not there. A crash recovery waits for the flush by the mutex
+of the page, before it frees the space of a file that was deleted. */
+bool buf_lru_flusher_ends_batches();
 
 /** To be called before that flush. For tests.
 @param[in]  lru  true if it is of an LRU batch */
