@@ -121,7 +121,9 @@ def command_apply(upstream, tree, only=None):
 def copy_tree(source, target):
     partial = target.with_name(target.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    subprocess.run(["cp", "-a", "--reflink=auto", source, partial], check=True)
+    partial.mkdir()
+    # What is in it, as it may be a link: the patches would go to where it leads.
+    subprocess.run(["cp", "-a", "--reflink=auto", f"{source}/.", partial], check=True)
     shutil.rmtree(target, ignore_errors=True)
     partial.rename(target)
 

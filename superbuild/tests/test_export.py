@@ -1,5 +1,6 @@
 """patches-export never deletes or overwrites what the work tree has never had."""
 
+import shutil
 import subprocess
 
 import pytest
@@ -129,6 +130,17 @@ def test_a_committed_file_is_deleted_with_its_patch(work):
     status, output = patches(work, "export")
     assert status == 0, output
     assert [file.name for file in (work.path / "sql/own").iterdir()] == ["b.cc"]
+
+
+def test_an_upstream_that_is_a_link_stays_pristine(work):
+    build = work.path / "build"
+    (build / "upstream").rename(build / "elsewhere")
+    (build / "upstream").symlink_to(build / "elsewhere")
+    shutil.rmtree(build / "tree")
+    status, output = patches(work, "import")
+    assert status == 0, output
+    assert (build / "elsewhere" / "sql" / "theirs.cc").read_text() == "int theirs;\n"
+    assert "int ours;" in (build / "tree" / "sql" / "theirs.cc").read_text()
 
 
 def test_export_after_export(work):
