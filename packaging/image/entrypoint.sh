@@ -33,7 +33,7 @@ mark=$data/.entrypoint-unfinished
 
 if [ "$(id -u)" -eq 0 ]; then
   mkdir -p -- "$data" "${socket%/*}"
-  find "$data" ! -user mysql -exec chown -- mysql: {} +
+  find -H "$data" ! -user mysql -exec chown -- mysql: {} +
   # It may be /tmp.
   setpriv --reuid=mysql --regid=mysql --init-groups -- test -w "${socket%/*}" || chown -- mysql: "${socket%/*}"
   exec setpriv --reuid=mysql --regid=mysql --init-groups -- "$0" "$@"
@@ -48,10 +48,14 @@ done
 
 # Of what an initialisation left in the data directory, nothing stays; the mark goes last.
 wipe() {
-  find "$data" -mindepth 1 -maxdepth 1 ! -name lost+found ! -path "$mark" -exec rm -rf -- {} +
+  find -H "$data" -mindepth 1 -maxdepth 1 ! -name lost+found ! -path "$mark" -exec rm -rf -- {} +
   sync -- "$data"
   rm -f -- "$mark"
 }
+# Held as long as the server runs, which inherits it. A file system without such locks has none.
+exec 9<"$data"
+flock --nonblock --conflict-exit-code=75 9 2>/dev/null || [ $? -ne 75 ] || fail "another container uses $data" \
+  "Stop that one, or mount another volume."
 if [ -e "$mark" ]; then
   say "an earlier initialisation of $data did not end; it begins anew"
   wipe
@@ -61,7 +65,7 @@ if [ -e "$data/mysql.ibd" ]; then
 elif [ -d "$data/mysql" ]; then
   fail "$data holds the data of another server, MariaDB or MySQL before 8.0" \
     "It was not changed. Dump it with the server that made it, and load the dump into an empty volume."
-elif [ -n "$(find "$data" -mindepth 1 -maxdepth 1 ! -name lost+found -print -quit)" ]; then
+elif [ -n "$(find -H "$data" -mindepth 1 -maxdepth 1 ! -name lost+found -print -quit)" ]; then
   fail "$data is not empty, and holds no data of MySQL" \
     "It was not changed. Mount an empty folder or volume, or one with a server's data."
 fi

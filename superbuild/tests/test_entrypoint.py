@@ -259,6 +259,16 @@ def test_a_data_directory_is_started_and_nothing_is_asked(stand_in):
     assert stand_in.left() == ["mysql.ibd"]
 
 
+def test_a_link_that_leads_to_what_is_not_ours(stand_in):
+    other = stand_in.home / "other"
+    stand_in.data.rename(other)
+    stand_in.data.symlink_to(other)
+    (other / "photo.jpg").touch()
+    status, output = stand_in.run(MYSQL_ROOT_PASSWORD="a")
+    assert status == 1 and "is not empty" in output, output
+    assert stand_in.left() == ["photo.jpg"]
+
+
 def test_a_folder_that_cannot_be_written_to(stand_in):
     bin_folder = stand_in.home / "bin/mysqld"
     bin_folder.write_text(bin_folder.read_text().replace(str(stand_in.data), "/etc"))
@@ -414,6 +424,17 @@ def test_an_initialisation_is_stopped_at_once(server):
     assert server.stop() == 143
     assert "was stopped; nothing of it was kept" in server.log.read_text()
     assert server.left() == [] and server.processes() == []
+
+
+def test_two_containers_on_one_volume(server):
+    hold(server)
+    first, log = server.process, server.log
+    server.log = server.home / "second"
+    status, output = server.run(MYSQL_ROOT_PASSWORD="b")
+    assert status == 1 and "another container uses" in output, output
+    server.process, server.log = first, log
+    assert first.poll() is None and "of-a-script" in server.left()
+    assert server.stop() == 143
 
 
 def test_an_initialisation_that_was_killed_begins_anew(server):

@@ -1,0 +1,159 @@
+"""What the maintainer scripts do with data directories, in a folder instead of the machine's root."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+STAND_INS = {
+    "mysqld": 'echo "mysqld $*"; case "$*" in *--initialize*) touch "$DATA/mysql.ibd" ;;\n'
+    '*) echo $$ >"$ROOT/run/mysqld/mysqld.pid"; exec sleep 0.2 ;; esac',
+    "mysql": "",
+    "my_print_defaults": 'cat "$ROOT/datadir" 2>/dev/null || true',
+    "update-alternatives": 'echo "alternatives $*"\n'
+    'case $1 in --install) [ -e "$2" ] || ln -s "$4" "$2" ;; --remove) rm -f "$ROOT/etc/mysql/my.cnf" ;; esac',
+    "getent": "",
+    "aa-enabled": "exit 1",
+    "chown": "",
+    "install": 'for last; do :; done; mkdir -p "$last"',
+    "systemctl": 'echo "systemctl $*"; [ -e "$ROOT/failed" ]',
+}
+
+
+class Machine:
+    def __init__(self, root: Path):
+        self.root = root
+        for folder in (
+            "var/lib",
+            "run/mysqld",
+            "run/systemd/system",
+            "etc/mysql",
+            "usr/sbin",
+            "bin",
+        ):
+            (root / folder).mkdir(parents=True)
+        (root / "etc/mysql/sluice.cnf").write_text("")
+        for name, text in STAND_INS.items():
+            (root / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+            (root / "bin" / name).chmod(0o755)
+        self.data = root / "var/lib/mysql"
+
+    def fill(self, folder):
+        """What a server's data directory holds."""
+        (folder / "mysql").mkdir(parents=True)
+        (folder / "mysql.ibd").write_text("data")
+
+    def run(self, script, *arguments, **variables):
+        text = (ROOT / "packaging/debian" / f"sluice-server.{script}").read_text()
+        for top in ("var", "run", "etc", "usr"):
+            text = text.replace(f"/{top}/", f"{self.root}/{top}/")
+        text = text.replace("=/run", f"={self.root}/run")
+        done = subprocess.run(
+            ["sh", "-c", text, script, *arguments],
+            env={"PATH": f"{self.root}/bin:{os.environ['PATH']}", "ROOT": str(self.root)}
+            | {"DATA": str(self.data)}
+            | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        return done.returncode, done.stdout
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+def test_a_first_installation_makes_a_data_directory(machine):
+    status, output = machine.run("postinst", "configure", "")
+    assert status == 0 and "--initialize" in output, output
+    assert (machine.data / "mysql.ibd").exists()
+
+
+def test_an_upgrade_makes_none(machine):
+    machine.fill(machine.data)
+    status, output = machine.run("postinst", "configure", "1")
+    assert status == 0 and "--initialize" not in output, output
+
+
+def test_a_link_leads_to_the_data(machine):
+    machine.fill(machine.root / "srv")
+    machine.data.symlink_to(machine.root / "srv")
+    status, output = machine.run("postinst", "configure", "1")
+    assert status == 0 and "--initialize" not in output, output
+    assert (machine.data / "mysql.ibd").read_text() == "data"
+
+
+def test_data_that_is_not_mounted_is_not_made_anew(machine):
+    (machine.data / "lost+found").mkdir(parents=True)
+    status, output = machine.run("postinst", "configure", "1")
+    assert status == 1 and "is empty, and was in use before" in output, output
+    assert "--initialize" not in output
+    (machine.data / "lost+found").rmdir()
+    machine.data.rmdir()
+    status, output = machine.run("postinst", "configure", "1")
+    assert status == 0 and "--initialize" in output, output
+
+
+def test_options_that_are_not_read_are_named(machine):
+    machine.fill(machine.data)
+    own = machine.root / "etc/mysql/my.cnf"
+    own.write_text("[mysqld]\n")
+    assert "does not lead to" in machine.run("postinst", "configure", "1")[1]
+    own.write_text(f"!includedir {machine.root}/etc/mysql/sluice.conf.d/\n")
+    assert "does not lead to" not in machine.run("postinst", "configure", "1")[1]
+    own.unlink()
+    assert "does not lead to" not in machine.run("postinst", "configure", "1")[1]
+
+
+def test_a_removal_that_was_broken_off_gives_the_options_back(machine):
+    machine.fill(machine.data)
+    machine.run("postinst", "configure", "1")
+    machine.run("prerm", "remove")
+    assert not (machine.root / "etc/mysql/my.cnf").exists()
+    assert machine.run("postinst", "abort-remove")[0] == 0
+    assert (machine.root / "etc/mysql/my.cnf").exists()
+
+
+def test_a_server_that_does_not_start_is_named(machine):
+    machine.fill(machine.data)
+    assert "does not start" not in machine.run("postinst", "configure", "1")[1]
+    (machine.root / "failed").touch()
+    assert "does not start" in machine.run("postinst", "configure", "1")[1]
+
+
+@pytest.mark.parametrize("other", ["mysqld", "mariadbd"])
+def test_a_server_that_took_our_place_keeps_its_data(machine, other):
+    machine.fill(machine.data)
+    (machine.root / "usr/sbin" / other).write_text("#!/bin/sh\n")
+    (machine.root / "usr/sbin" / other).chmod(0o755)
+    assert machine.run("postrm", "purge", SLUICE_REMOVE_DATA="yes")[0] == 0
+    assert (machine.data / "mysql.ibd").exists()
+
+
+def test_data_that_is_not_ours_stays(machine):
+    (machine.data / "mysql").mkdir(parents=True)
+    status, output = machine.run("postrm", "purge", SLUICE_REMOVE_DATA="yes")
+    assert status == 0 and "another server's" in output, output
+    assert (machine.data / "mysql").exists()
+
+
+def test_data_goes_when_asked_for(machine):
+    machine.fill(machine.data)
+    assert "the data stays" in machine.run("postrm", "purge")[1]
+    assert (machine.data / "mysql.ibd").exists()
+    assert machine.run("postrm", "purge", SLUICE_REMOVE_DATA="yes")[0] == 0
+    assert not machine.data.exists()
+
+
+def test_data_behind_a_link_goes_too(machine):
+    machine.fill(machine.root / "srv")
+    (machine.root / "srv/lost+found").mkdir()
+    machine.data.symlink_to(machine.root / "srv")
+    assert machine.run("postrm", "purge", SLUICE_REMOVE_DATA="yes")[0] == 0
+    assert [path.name for path in (machine.root / "srv").iterdir()] == ["lost+found"]
