@@ -38,7 +38,7 @@ umask 022
 
 exec 9>"$to/lock"
 flock --nonblock 9 || fail "another package.sh works in $to"
-work=$to/work
+work=$to/package.work
 rm -rf -- "$work"
 mkdir -p -- "$work/sluice"
 trap 'rm -rf -- "$work"' EXIT
@@ -58,7 +58,9 @@ echo "package: Debian packages, $version"
 (cd "$work/sluice" && OBJECTS=$objects SLUICE=$here DEB_BUILD_OPTIONS="nocheck parallel=$(nproc)" \
   dpkg-buildpackage --build=binary --no-sign) >"$to/package.log" 2>&1 ||
   fail "debhelper failed, see $to/package.log, which ends:" "$(tail -n 4 "$to/package.log")"
-find "$to" -maxdepth 1 \( -name 'sluice*' -o -name 'SHA256SUMS*' \) -delete
+# An image of older packages goes with them.
+find "$to" -maxdepth 1 -type f -regextype posix-extended \
+  -regex '.*/(sluice.*\.(deb|buildinfo|changes|tar\.xz|spdx\.json|oci\.tar)|SHA256SUMS.*)' -delete
 mv -- "$work"/*.deb "$work"/*.buildinfo "$work"/*.changes "$to"
 
 # With the libraries it needs, all but those of C and C++: for Linux with glibc 2.36 or newer.

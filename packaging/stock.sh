@@ -26,7 +26,7 @@ mv -- "$common/etc/mysql/sluice.cnf" "$common/etc/mysql/community.cnf"
 mv -- "$common/etc/mysql/sluice.conf.d" "$common/etc/mysql/community.conf.d"
 sed -i 's/sluice/community/g' "$common/etc/mysql/community.cnf" "$common/DEBIAN/conffiles" "$work"/*/DEBIAN/p*
 sed -i '/lru_stats/d' "$common/etc/mysql/community.conf.d/server.cnf"
-rm -f -- "$to"/*.deb
+rm -f -- "$to"/mysql-community-*.deb
 for part in "$work"/*; do
   rm -f -- "$part/DEBIAN/md5sums"
   dpkg-deb --root-owner-group -Znone --build "$part" "$to" >/dev/null

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Removes all that was built. Not under a server that runs there, and not commits of
-# build/tree that patches/ does not hold.
+# build/tree that patches/ does not hold. build may be a link.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [ -d build ] || exit 0
+build=$(realpath build)
 
 demo/stop.sh
 running=()
 for process in /proc/[0-9]*; do
   folder=$(readlink "$process/cwd") || continue
-  if [ "$(cat "$process/comm")" = mysqld ] && [[ $folder == "$PWD"/build/* ]]; then
+  if [ "$(cat "$process/comm")" = mysqld ] && [[ $folder == "$build"/* ]]; then
     running+=("process ${process#/proc/} in $folder")
   fi
 done 2>/dev/null
@@ -21,4 +22,10 @@ if [ -d build/tree/.git ] && ! superbuild/patches.py forget build/upstream build
   echo "clean: error: nothing was removed" >&2
   exit 1
 fi
-rm -rf build
+if [ -d build/newer/sluice/build/tree/.git ] ||
+  [ -n "$(git -C build/newer/sluice rev-list --all --not --remotes 2>/dev/null)" ]; then
+  echo "clean: error: build/newer/sluice has commits or a work tree of patches-import; take over what you need, and remove that folder. Nothing was removed" >&2
+  exit 1
+fi
+find "$build" -mindepth 1 -delete
+[ -L build ] || rmdir build

@@ -22,12 +22,15 @@ case $goal in
   *) beside=2000 ;;
 esac
 
+# It may be a link to another disk.
+place=$(realpath "$([ -d build ] && echo build || echo .)")
+
 # enough MEGABYTES FOR
 enough() {
   local free
-  free=$(df --output=avail -BM . | tail -n 1 | tr -dc 0-9)
+  free=$(df --output=avail -BM "$place" | tail -n 1 | tr -dc 0-9)
   [ "$free" -ge "$1" ] || {
-    echo "make $goal: error: $2 takes about $1 MB more, and $PWD has $free MB free." >&2
+    echo "make $goal: error: $2 takes about $1 MB more, and $place has $free MB free." >&2
     echo "  Nothing was begun. Make room, or move the checkout to a larger disk." >&2
     exit 1
   }
@@ -49,7 +52,7 @@ for folder in build/upstream build/tree "build/$preset"; do
   [ ! -d "$folder" ] || there=$((there + $(du -sm "$folder" | cut -f 1)))
 done
 missing=$((whole > there ? whole - there : 0))
-free=$(df --output=avail -BG . | tail -n 1 | tr -dc 0-9)
+free=$(df --output=avail -BG "$place" | tail -n 1 | tr -dc 0-9)
 echo "make $goal: builds MySQL $UPSTREAM_VERSION with Sluice's patches, preset $preset, in build/:" \
   "$download, $(((missing + beside + 999) / 1000)) GB of disk ($free GB free)," \
   "about $minutes minutes${after:-} on 2 cores (a few to build with a warm ccache)."

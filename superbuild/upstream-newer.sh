@@ -25,8 +25,10 @@ echo "upstream-newer: $version is there (pinned: $UPSTREAM_VERSION), sha256 $sum
 [ "${1:-}" != --look ] || exit 0
 
 # Somebody may be mending patches in there; the pin is what this script has changed.
-if [ -d "$newer/sluice" ] && [ -n "$(git -C "$newer/sluice" status --porcelain -- . ':!upstream/pin')" ]; then
-  echo "upstream-newer: error: $newer/sluice has changes; commit them elsewhere, or remove the folder" >&2
+if [ -d "$newer/sluice" ] && { [ -d "$newer/sluice/build/tree/.git" ] ||
+  [ -n "$(git -C "$newer/sluice" status --porcelain -- . ':!upstream/pin')" ] ||
+  [ -n "$(git -C "$newer/sluice" rev-list --all --not --remotes)" ]; }; then
+  echo "upstream-newer: error: $newer/sluice has changes, commits or a work tree of patches-import; take over what you need, and remove the folder" >&2
   exit 1
 fi
 rm -rf -- "$newer"

@@ -171,6 +171,8 @@ unpack() {
   want="pin $pinned_sum omit $(sum_of "$here/upstream/omit")"
   [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$want" ] && return 0
 
+  [ ! -e "$dir" ] || [ -f "$dir/MYSQL_VERSION" ] || [ -z "$(ls -A -- "$dir")" ] ||
+    die "$dir is no unpacked MySQL source, and would be replaced; name another folder"
   tarball=$(fetch)
   say "upstream: unpacking $(basename "$tarball") (1 GB, half a minute)"
   while read -r path; do

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from patching.apply import add_own, apply_one, stage_upstream
 from patching.git import run_git
+from patching.problem import Problem
 from patching.series import ROOT, find_patch
 
 
@@ -17,6 +18,8 @@ def command_report(upstream, name, folder):
     patch = find_patch(name)
     own = patch.own_files()
     if folder.exists():
+        if any(folder.iterdir()) and not (folder / f"{patch.name}.patch").is_file():
+            raise Problem(f"{folder} is not empty and holds no report; name another folder")
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as temporary:

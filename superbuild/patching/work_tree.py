@@ -280,6 +280,9 @@ def work_tree_differences(upstream, tree):
     differences = []
     dirty = git("status", "--porcelain", "--untracked-files=all", cwd=tree).splitlines()
     differences += [f"not committed: {line}" for line in dirty if not IGNORED.search(line[3:])]
+    # What is stashed, or on another branch.
+    elsewhere = git("log", "--all", "--format=%h %s", "--not", "HEAD", cwd=tree).splitlines()
+    differences += [f"not on this branch: {line}" for line in elsewhere]
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary)
         export_to(upstream, tree, out)

@@ -165,3 +165,42 @@ def test_clean_keeps_commits_that_patches_do_not_hold(work):
     status, output = work.run("make", "clean")
     assert status == 0, output
     assert not (work.path / "build").exists()
+
+
+def test_clean_keeps_what_is_stashed(work):
+    tree = work.path / "build" / "tree"
+    (tree / "sql/own/a.cc").write_text("int stashed;\n")
+    subprocess.run([*GIT, "stash", "-q"], cwd=tree, check=True)
+    status, output = work.run("make", "clean")
+    assert status == 2 and "not on this branch" in output and "nothing was removed" in output
+    subprocess.run([*GIT, "stash", "drop", "-q"], cwd=tree, check=True)
+    assert work.run("make", "clean")[0] == 0
+
+
+def test_clean_where_build_is_a_link(work):
+    (work.path / "build").rename(work.path / "elsewhere")
+    (work.path / "build").symlink_to(work.path / "elsewhere")
+    status, output = work.run("make", "clean")
+    assert status == 0, output
+    assert list((work.path / "elsewhere").iterdir()) == []
+
+
+def test_clean_keeps_a_copy_for_a_newer_upstream_in_which_somebody_works(work):
+    newer = work.path / "build/newer/sluice"
+    subprocess.run([*GIT, "clone", "-q", work.path, newer], check=True)
+    subprocess.run([*GIT, "commit", "-q", "--allow-empty", "-m", "mended"], cwd=newer, check=True)
+    status, output = work.run("make", "clean")
+    assert status == 2 and "build/newer/sluice has commits" in output and newer.is_dir()
+    shutil.rmtree(newer)
+    assert work.run("make", "clean")[0] == 0
+
+
+def test_a_report_does_not_replace_what_is_no_report(work):
+    script = ["superbuild/patches.py", "report", "build/upstream", "feature"]
+    (work.path / "mine").mkdir()
+    (work.path / "mine" / "letter").touch()
+    status, output = work.run(*script, "mine")
+    assert status == 1 and "holds no report" in output and (work.path / "mine/letter").exists()
+    for _ in ("new", "again"):
+        status, output = work.run(*script, "report")
+        assert status == 0, output

@@ -103,6 +103,11 @@ def test_a_newer_release_is_tried_on_a_copy(checkout):
     mended.touch()
     status, output = newer(checkout, "9.7.4 2222 3")
     assert status == 1 and "has changes" in output and mended.exists()
+    git = ("git", "-C", mended.parent, "-c", "user.name=n", "-c", "user.email=e@x")
+    for command in (["add", "mended"], ["commit", "--quiet", "-m", "x"]):
+        subprocess.run([*git, *command], check=True)
+    status, output = newer(checkout, "9.7.4 2222 3")
+    assert status == 1 and "commits" in output and mended.exists()
 
 
 def test_the_packages_documents_have_no_dead_links(tmp_path):

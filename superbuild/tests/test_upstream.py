@@ -132,3 +132,11 @@ def test_ci_passes_an_absolute_path(checkout):
     status, output = checkout.run(".ci/run")
     assert status == 0, output
     assert f"tarball {shared}/repack.tar.xz abc" in output
+
+
+def test_a_folder_that_is_something_else_is_not_replaced(checkout):
+    (checkout.path / "mine").mkdir()
+    (checkout.path / "mine" / "letter").touch()
+    status, output = checkout.run("superbuild/upstream.sh", "unpack", "mine")
+    assert status == 1 and "is no unpacked MySQL source" in output
+    assert (checkout.path / "mine/letter").exists()
