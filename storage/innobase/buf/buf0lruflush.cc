@@ -224,11 +224,20 @@ void buf_lru_flusher_update() {
   for (auto &flusher : *all) flusher->wake();
 }
 
-bool buf_lru_flusher_ends_batches() {
-  DBUG_EXECUTE_IF("mutate_lru_flusher_sync_under_mutex", return false;);
+namespace {
+
+/** @return true if the flusher is on and there; in a recovery it is not */
+bool runs() {
   return srv_lru_flusher &&
          (flushers.load(std::memory_order_relaxed) != nullptr ||
           DBUG_EVALUATE_IF("mutate_lru_flusher_ends_in_recovery", true, false));
+}
+
+}  // namespace
+
+bool buf_lru_flusher_ends_batches() {
+  DBUG_EXECUTE_IF("mutate_lru_flusher_sync_under_mutex", return false;);
+  return runs();
 }
 
 bool buf_lru_flusher_serves(const buf_pool_t *buf_pool) {
@@ -237,9 +246,10 @@ bool buf_lru_flusher_serves(const buf_pool_t *buf_pool) {
 }
 
 void buf_lru_flusher_await_writes() {
-  if (srv_lru_flusher &&
-      DBUG_EVALUATE_IF("mutate_lru_flusher_awaits_writes", false, true))
+  if (runs() &&
+      DBUG_EVALUATE_IF("mutate_lru_flusher_awaits_writes", false, true)) {
     return;
+  }
   os_aio_wait_until_no_pending_writes();
   while (DBUG_EVALUATE_IF("lru_flusher_always_writes", true, false)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

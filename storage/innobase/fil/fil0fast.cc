@@ -300,6 +300,7 @@ void fil_fast_restart(fil_space_t *space) {
   if (!srv_page_io_fast_path) return;
 
   ut_ad(!space->stop_new_ops);
+  DBUG_EXECUTE_IF("mutate_fil_not_restarted", return;);
   for (auto &file : space->files) {
     fil_fast_open_gate(&file);
   }

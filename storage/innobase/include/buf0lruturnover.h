@@ -72,9 +72,12 @@ upstream's rules were asked for.
 @return true if an access is to be treated as one to a page of the old part */
 inline bool buf_lru_youth_is_unearned(uint32_t freed_page_clock,
                                       uint configured) {
-  return freed_page_clock == 0 && configured == BUF_LRU_OLD_TIME_DEFAULT &&
-         buf_lru_turnover_limit.ms.load(std::memory_order_relaxed) !=
-             UINT32_MAX &&
+  return freed_page_clock == 0 &&
+         (configured == BUF_LRU_OLD_TIME_DEFAULT ||
+          DBUG_EVALUATE_IF("mutate_lru_turnover_youth_if_set", true, false)) &&
+         (buf_lru_turnover_limit.ms.load(std::memory_order_relaxed) !=
+              UINT32_MAX ||
+          DBUG_EVALUATE_IF("mutate_lru_turnover_youth_if_off", true, false)) &&
          DBUG_EVALUATE_IF("mutate_lru_turnover_youth_for_nothing", false, true);
 }
 
