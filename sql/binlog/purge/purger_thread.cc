@@ -302,7 +302,8 @@ bool Purger::is_disk_nearly_full() {
   struct statvfs disk;
   m_disk_is_nearly_full =
       statvfs(length > 0 ? folder : ".", &disk) == 0 && disk.f_blocks > 0 &&
-      disk.f_bavail * 100 < disk.f_blocks * opt_min_free_percent;
+      disk.f_bavail * 100 < disk.f_blocks * opt_min_free_percent &&
+      DBUG_EVALUATE_IF("mutate_binlog_purge_disk_is_free", false, true);
   return m_disk_is_nearly_full;
 #endif
 }
