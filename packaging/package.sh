@@ -27,6 +27,13 @@ PATH=$PATH:/usr/sbin:/sbin
 apparmor_parser --skip-kernel-load --skip-cache --quiet "$here/packaging/debian/usr.sbin.mysqld" >/dev/null 2>&1 ||
   fail "the AppArmor profile cannot be parsed: apparmor_parser -QK packaging/debian/usr.sbin.mysqld"
 
+read -r built < <(awk -F= '/^MYSQL_VERSION_(MAJOR|MINOR|PATCH)=/ { v = v s $2; s = "." } END { print v }' \
+  "$here/build/upstream/MYSQL_VERSION")
+[ "$built" = "$UPSTREAM_VERSION" ] || fail "what was built is MySQL $built, and upstream/pin names $UPSTREAM_VERSION" \
+  "The pinned release was nowhere to be had. Get it (UPSTREAM_TARBALL=...), or move the pin: BUILD.md, Moving to a newer upstream"
+[ ! -e "$here/.git" ] || git -C "$here" log -1 >/dev/null || fail "git does not read $here, so the packages would have no version" \
+  "If it says that the ownership is dubious: git config --global --add safe.directory $here"
+
 # Later commits have later versions. All times in the packages are that of the commit.
 cd "$here"
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null) || SOURCE_DATE_EPOCH=0

@@ -171,6 +171,11 @@ unpack() {
   want="pin $pinned_sum omit $(sum_of "$here/upstream/omit")"
   [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$want" ] && return 0
 
+  # Two builds of one checkout may begin at once.
+  mkdir -p -- "$(dirname "$dir")"
+  exec 8>"$dir.lock"
+  flock 8
+  [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$want" ] && return 0
   [ ! -e "$dir" ] || [ -f "$dir/MYSQL_VERSION" ] || [ -z "$(ls -A -- "$dir")" ] ||
     die "$dir is no unpacked MySQL source, and would be replaced; name another folder"
   tarball=$(fetch)

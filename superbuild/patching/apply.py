@@ -2,6 +2,7 @@
 # GPLv2, see LICENSE.
 """Upstream, patches and our own files put together."""
 
+import fcntl
 import filecmp
 import re
 import shutil
@@ -91,7 +92,12 @@ def command_apply(upstream, tree, only=None):
         return
     manifest = tree.with_name(tree.name + ".manifest")
     origin = Path(str(upstream) + ".stamp").read_text()
-    with tempfile.TemporaryDirectory(dir=tree.parent, prefix="staging.") as temporary:
+    # Two builds of one checkout may begin at once.
+    with (
+        open(tree.with_name(tree.name + ".lock"), "w") as lock,
+        tempfile.TemporaryDirectory(dir=tree.parent, prefix="staging.") as temporary,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
         staging = Path(temporary)
         stage_all(upstream, staging, only)
         wanted = files_below(staging)

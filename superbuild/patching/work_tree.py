@@ -56,24 +56,31 @@ def command_import(upstream, tree):
         else:
             (tree / name).unlink(missing_ok=True)
     print("patches: committing the pristine tree (a minute)", flush=True)
+    # It gets its name when it is complete: an import that is killed leaves no work tree.
+    partial = tree.with_name(tree.name + ".git.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+
+    def commits(*arguments):
+        return git(f"--git-dir={partial}", f"--work-tree={tree}", *arguments, cwd=tree)
+
     try:
-        git("init", "--quiet", "--initial-branch=sluice", cwd=tree)
-        git("add", "--all", "--force", ".", cwd=tree)
+        commits("init", "--quiet", "--initial-branch=sluice")
+        commits("add", "--all", "--force", ".")
         version = (tree / "MYSQL_VERSION").read_text()
         number = ".".join(
             re.findall(r"^MYSQL_VERSION_(?:MAJOR|MINOR|PATCH)=(\d+)", version, re.MULTILINE)
         )
-        git(*IDENTITY, "commit", "--quiet", "-m", f"MySQL {number}, as released", cwd=tree)
-        git("tag", UPSTREAM_TAG, cwd=tree)
-        git("config", "gc.pruneExpire", "never", cwd=tree)  # of what is remembered
+        commits(*IDENTITY, "commit", "--quiet", "-m", f"MySQL {number}, as released")
+        commits("tag", UPSTREAM_TAG)
+        commits("config", "gc.pruneExpire", "never")  # of what is remembered
         for patch in read_series():
             if patch.diff:
-                git("apply", "--index", "--whitespace=nowarn", str(patch.file), cwd=tree)
+                commits("apply", "--index", "--whitespace=nowarn", str(patch.file))
             own = patch.own_files()
             add_own(own, upstream, tree)
             if own:
-                git("add", "--force", "--", *own, cwd=tree)
-            git(
+                commits("add", "--force", "--", *own)
+            commits(
                 *IDENTITY,
                 "commit",
                 "--quiet",
@@ -81,12 +88,14 @@ def command_import(upstream, tree):
                 "--cleanup=verbatim",
                 "-m",
                 f"{patch.message}Patch-Name: {patch.name}\n",
-                cwd=tree,
             )
             print(f"patches: committed {patch.name}", flush=True)
+        commits("config", "--unset", "core.worktree")
+        partial.rename(tree / ".git")
         remember_checkout(tree)
     except BaseException:
-        shutil.rmtree(tree / ".git", ignore_errors=True)
+        for folder in (partial, tree / ".git"):
+            shutil.rmtree(folder, ignore_errors=True)
         command_apply(upstream, tree)
         raise
     print(f"patches: edit, commit and test in {tree}, then 'make patches-export'")

@@ -204,3 +204,19 @@ def test_a_report_does_not_replace_what_is_no_report(work):
     for _ in ("new", "again"):
         status, output = work.run(*script, "report")
         assert status == 0, output
+
+
+def test_an_import_that_is_killed_leaves_no_work_tree(work):
+    tree = work.path / "build" / "tree"
+    shutil.rmtree(tree)
+    real = shutil.which("git")
+    work.stand_in(
+        "git", f'case " $* " in *" apply --index "*) kill -9 $PPID ;; esac\nexec {real} "$@"'
+    )
+    assert patches(work, "import")[0] == -9
+    assert not (tree / ".git").exists()
+    work.stand_in("git", f'exec {real} "$@"')
+    status, output = work.run("superbuild/patches.py", "apply", "build/upstream", "build/tree")
+    assert status == 0 and "as it is" not in output, output
+    assert "int ours;" in (tree / "sql" / "theirs.cc").read_text()
+    assert patches(work, "import")[0] == 0 and (tree / ".git").is_dir()
