@@ -28,7 +28,7 @@ apparmor_parser --skip-kernel-load --skip-cache --quiet "$here/packaging/debian/
   fail "the AppArmor profile cannot be parsed: apparmor_parser -QK packaging/debian/usr.sbin.mysqld"
 
 read -r built < <(awk -F= '/^MYSQL_VERSION_(MAJOR|MINOR|PATCH)=/ { v = v s $2; s = "." } END { print v }' \
-  "$here/build/upstream/MYSQL_VERSION")
+  "$here/build/upstream/MYSQL_VERSION") || fail "nothing says which MySQL was built: build/upstream is missing"
 [ "$built" = "$UPSTREAM_VERSION" ] || fail "what was built is MySQL $built, and upstream/pin names $UPSTREAM_VERSION" \
   "The pinned release was nowhere to be had. Get it (UPSTREAM_TARBALL=...), or move the pin: BUILD.md, Moving to a newer upstream"
 [ ! -e "$here/.git" ] || git -C "$here" log -1 >/dev/null || fail "git does not read $here, so the packages would have no version" \
