@@ -7,16 +7,21 @@ function(sluice_precompile)
   set(sql_main_headers ${server})
   set(sql_dd_headers ${server})
   set(sql_gis_headers ${server})
-  set(binlog_headers ${server} sql/log_event.h)
-  set(rpl_replica_headers ${server} sql/log_event.h sql/rpl_rli.h)
+  set(binlog_headers ${server} sql/log_event.h sql/rpl_rli.h)
   set(mysql_server_component_services_headers ${server})
   set(perfschema_headers ${server} storage/perfschema/pfs_server.h)
   set(innobase_headers univ.i ha_prototypes.h sql/sql_class.h sql/table.h buf0buf.h trx0trx.h
     dict0dict.h dict0dd.h row0mysql.h fsp0fsp.h)
-  foreach(target sql_main sql_dd sql_gis binlog rpl_replica mysql_server_component_services
-      perfschema innobase)
+  if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    list(APPEND sql_gis_headers boost/geometry.hpp)
+  endif()
+  foreach(target sql_main sql_dd sql_gis binlog mysql_server_component_services perfschema innobase)
     list(TRANSFORM ${target}_headers REPLACE ".+" "$<$<COMPILE_LANGUAGE:CXX>:\"\\0\">")
     target_precompile_headers(${target} PRIVATE ${${target}_headers})
+  endforeach()
+  # They have binlog's flags.
+  foreach(target rpl rpl_source rpl_replica)
+    target_precompile_headers(${target} REUSE_FROM binlog)
   endforeach()
   # Its own header has no guard.
   set_property(SOURCE ${CMAKE_SOURCE_DIR}/sql/engine_combination_tracker.cc
