@@ -16,8 +16,11 @@ import numpy as np
 from scipy import stats
 
 CONFIDENCE = 0.95
-LEAST = 3  #: lives, for an interval to speak of
-COLLAPSED = 0.5  #: of the median: a round below it is no noise, but something to find out
+#: Lives, for an interval to speak of. Of fewer the bootstrap gives their range, and the range of
+#: three values holds the median in 75 % of the cases, that of four in 88 %, that of five in 94 %.
+LEAST = 5
+#: Of the median: a round below it, or as far above, is no noise, but something to find out.
+COLLAPSED = 0.5
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,9 @@ class Ratio:
     high: float
     rounds: int
     lives: int
-    worst: float  #: the lowest of all rounds
-    collapsed: int  #: rounds below half of the median
+    lowest: float  #: of all rounds
+    highest: float  #: of all rounds
+    collapsed: int  #: rounds below half of the median or above twice as much
 
     @property
     def width(self) -> float:
@@ -60,8 +64,9 @@ def ratio(rounds: Sequence[float], lives: Sequence[float] | None = None) -> Rati
     low, high = -np.inf, np.inf
     if len(of_lives) >= LEAST:
         low, high = of_median(list(of_lives), CONFIDENCE)
-    collapsed = int((sample < COLLAPSED * median).sum())
-    return Ratio(median, low, high, len(sample), len(of_lives), float(sample.min()), collapsed)
+    collapsed = int(((sample < COLLAPSED * median) | (sample > median / COLLAPSED)).sum())
+    lowest, highest = float(sample.min()), float(sample.max())
+    return Ratio(median, low, high, len(sample), len(of_lives), lowest, highest, collapsed)
 
 
 def of_median(values: Sequence[float], confidence: float) -> tuple[float, float]:

@@ -63,7 +63,7 @@ class Results:
             for file in sorted((self._raw / server).glob(f"*/{POINT}"), key=self._place_of):
                 parameters = json.loads(file.read_text())
                 rounds = file.parent.glob("round-*")
-                for directory in sorted(rounds, key=lambda path: path.name):
+                for directory in sorted(rounds, key=lambda path: int(path.stem[len("round-") :])):
                     if directory.suffix != ".partial":
                         number = int(directory.name.removeprefix("round-"))
                         yield Place(directory, server, number, parameters)

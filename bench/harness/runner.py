@@ -243,19 +243,21 @@ class Runner:
         done = self._rounds(scenario, rest, point) if rest else 0
         wanted = self._precision_of(point, least).rounds
         rounds = min(LIFE, wanted - done) if done < wanted else LIFE
+        last: Server | None = None
         for number in range(done + 1, done + rounds + 1):
             ratios = self._deciding(scenario, rest, point)
             print(
                 f"bench: {scenario.name}, {point.label}, round {number}{_so_far(ratios)}",
                 flush=True,
             )
-            for server in order.shuffled(rest):
+            for server in order.shuffled(rest, after=last):
                 session = Session(scenario, server.definition, number, (point,))
                 if measurement_directory(self._run.path, session, point).exists():
                     continue
                 try:
                     freeze_others(servers, server)
                     self._burst(session, server, point, life)
+                    last = server
                 except BenchError:
                     rest.remove(server)
                     ended.append(server.name)

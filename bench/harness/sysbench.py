@@ -101,16 +101,31 @@ def run(server: Server, load: Load, clients: int, seconds: int) -> Outcome:
             outcome = running.outcome()
         if outcome.transactions > 0:
             return outcome
-    raise BenchError(f"{server.name}: no transaction in {_TRIES} runs of {seconds} s")
+    raise _nothing_done(server, seconds)
+
+
+def _nothing_done(server: Server, seconds: int) -> BenchError:
+    return BenchError(f"{server.name}: no transaction in {_TRIES} runs of {seconds} s")
 
 
 def run_measured(
     server: Server, load: Load, clients: int, seconds: int, unit: str, into: Measurement
 ) -> Outcome:
-    """run(), with what is compared: throughput, latency, the server's processor time a unit."""
-    processor = server.processor_seconds()
-    outcome = run(server, load, clients, seconds)
-    processor = server.processor_seconds() - processor
+    """As run(), with what is compared: throughput, latency, the server's processor time a unit.
+
+    That of the last run: what came to nothing before it is counted, so that the report can say so.
+    """
+    for empty in range(_TRIES):
+        processor = server.processor_seconds()
+        with Running(server, load, clients, seconds) as running:
+            outcome = running.outcome()
+        processor = server.processor_seconds() - processor
+        if outcome.transactions > 0:
+            break
+    else:
+        raise _nothing_done(server, seconds)
+    if empty:
+        into.figure("empty_runs", empty, "runs")
     into.figure("throughput", outcome.per_second, "1/s")
     into.figure("processor_time", processor / outcome.transactions * 1e6, f"us/{unit}")
     for name, value in outcome.latency_ms.items():

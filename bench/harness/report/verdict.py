@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from harness.interleaved import FOREIGN_SHARE
 from harness.intervals import Ratio
 from harness.report import spread
 from harness.scenario import Scenario
@@ -23,8 +24,8 @@ EQUAL = 0.02  #: an interval that lies within so much of 1 on both sides
 
 #: Caption of a table of ratios.
 INTERVALS = (
-    "Ratio to {base} in the same round of bursts: median over the lives of the servers, and the "
-    "interval in which it lies with 95 % confidence (bootstrap)."
+    "Ratio to {base} in the same round of bursts: median over the lives of the servers, and its "
+    "interval (bootstrap, nominally 95 %)."
 )
 
 BETTER, EQUAL_TO, WORSE, UNKNOWN = "better", "equal", "worse", "not known"
@@ -57,7 +58,7 @@ def table(
                 if values.empty:
                     continue
                 ratio = spread.of_lives(values, lives)
-                remark = f"{ratio.collapsed} rounds below half of it" if ratio.collapsed else ""
+                worst = ratio.lowest if more_is_better else ratio.highest
                 rows.append(
                     {
                         "verdict": judge(ratio, more_is_better=more_is_better),
@@ -66,13 +67,28 @@ def table(
                         "server": server,
                         "figure": figure,
                         f"by {base}'s [95 %]": str(ratio),
-                        "lowest round": f"{ratio.worst:.3f}",
+                        "worst round": f"{worst:.3f}",
                         "rounds": ratio.rounds,
                         "lives": ratio.lives if not lives.empty else "–",
-                        "remark": remark,
+                        "remark": _remark(figures, point.parameters, {server, base}, ratio),
                     }
                 )
     return pd.DataFrame(rows)
+
+
+def _remark(
+    figures: pd.DataFrame, point: Mapping[str, spread.Cell], servers: set[str], ratio: Ratio
+) -> str:
+    """What a reader has to know of the rounds behind a ratio."""
+    disturbed = spread.only(figures, point, "foreign_share")
+    disturbed = disturbed[disturbed["value"] > FOREIGN_SHARE]
+    idle = spread.only(figures, point, "empty_runs")
+    counts = {
+        "below half of it or above twice": ratio.collapsed,
+        "beside others": disturbed[disturbed["server"].isin(servers)]["round"].nunique(),
+        "repeated, as nothing got done": idle[idle["server"].isin(servers)]["round"].nunique(),
+    }
+    return "; ".join(f"{count} rounds {what}" for what, count in counts.items() if count)
 
 
 def sorted_by_verdict(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:

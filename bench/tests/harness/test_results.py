@@ -44,6 +44,12 @@ def test_order_and_columns(results: Results) -> None:
     assert results.table("nothing").empty
 
 
+def test_rounds_are_in_their_order(results: Results, tmp_path: Path) -> None:
+    for number in (11, 10, 9):
+        save(tmp_path, "stock", 2, number, number)
+    assert [place.round for place in results.places()][:5] == [1, 2, 9, 10, 11]
+
+
 def test_a_partial_measurement_does_not_count(results: Results, tmp_path: Path) -> None:
     before = len(results.figures())
     (tmp_path / "raw" / "load" / "stock" / "clients=2" / "round-3.partial").mkdir()

@@ -14,6 +14,7 @@ import pytest
 
 from harness import sysbench
 from harness.errors import BenchError
+from harness.measurement import FIGURES, Measurement
 from harness.server import Server
 
 _OUTPUT = Path(__file__).with_name("sysbench-1.0.20.txt").read_text()
@@ -79,3 +80,33 @@ def test_a_run_in_which_nothing_got_done_is_repeated(monkeypatch: pytest.MonkeyP
     done[:] = [0.0] * 9
     with pytest.raises(BenchError, match="stock: no transaction in 5 runs of 1 s"):
         sysbench.run(server, sysbench.Load("x"), 1, 1)
+
+
+def test_processor_time_is_that_of_the_run_that_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Two runs in which nothing got done are counted; their processor time is nobody's."""
+    done, seconds = [0.0, 0.0, 8.0], [0.0, 5.0, 5.0, 9.0, 9.0, 10.0]
+
+    class Runs:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def outcome(self) -> sysbench.Outcome:
+            return sysbench.Outcome(done.pop(0), 4, {"p50": 1.0}, pd.DataFrame(), "")
+
+    monkeypatch.setattr(sysbench, "Running", Runs)
+    clock = SimpleNamespace(name="stock", processor_seconds=lambda: seconds.pop(0))
+    server = cast(Server, clock)
+    into = Measurement()
+    sysbench.run_measured(server, sysbench.Load("x"), 1, 1, "statement", into)
+    into.save(tmp_path / "round-1")
+    figures = pd.read_csv(tmp_path / "round-1" / FIGURES).set_index("figure")["value"]
+    assert (figures["empty_runs"], figures["throughput"]) == (2, 4)
+    assert figures["processor_time"] == pytest.approx(1e6 / 8)
