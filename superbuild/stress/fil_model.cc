@@ -757,10 +757,61 @@ void copies() {
   CHECK(aborts(copy));
 }
 
+// --- one thread ------------------------------------------------------------
+
+/** An I/O marks its file, and the mark is good for one round. */
+void second_chance() {
+  model::scenario = "second chance";
+  Fil_io_gate gate;
+  gate.open();
+  CHECK(!gate.test_and_clear_used());
+  CHECK(gate.try_pin());
+  --gate;
+  CHECK(gate.test_and_clear_used());
+  CHECK(!gate.test_and_clear_used());
+  gate.set_used();
+  CHECK(gate.test_and_clear_used());
+}
+
+/** A file leaves the list after that many looks that found nothing to sync, not
+before, and not while it is pinned. */
+void idle_files() {
+  model::scenario = "idle files";
+  File idle, pinned;
+  Fil_written_list<File, &File::gate, 2> list;
+  const auto look_at_all = [&] { list.look(0, list.size(), [](File *) {}); };
+  for (auto f : {&idle, &pinned}) {
+    f->gate.open();
+    CHECK(f->gate.try_pin());
+    list.add(f);
+    f->gate.wrote();
+  }
+  for (int i = 0; i < 5; ++i) look_at_all();
+  CHECK(idle.gate.is_listed() && pinned.gate.is_listed());
+  for (auto f : {&idle, &pinned}) {
+    Fil_io_gate::Ticket ticket;
+    CHECK(f->gate.ticket(ticket, false));
+    CHECK(f->gate.flush_step(ticket) == Fil_io_gate::Step::FLUSH);
+    f->gate.flush_end();
+  }
+  CHECK(pinned.gate.try_pin());
+  look_at_all();
+  look_at_all();
+  CHECK(idle.gate.is_listed());
+  look_at_all();
+  CHECK(!idle.gate.is_listed() && pinned.gate.is_listed());
+  --pinned.gate;
+  look_at_all();
+  CHECK(!pinned.gate.is_listed());
+  CHECK(list.size() == 0);
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
   copies();
+  second_chance();
+  idle_files();
   for (const auto &s : scenarios) {
     if (argc == 1 ||
         std::any_of(argv + 1, argv + argc,

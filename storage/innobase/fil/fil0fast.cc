@@ -70,7 +70,9 @@ Fil_written_list<fil_node_t, &fil_node_t::n_pending_ios> fil_fast_written;
 #ifdef UNIV_DEBUG
 bool fil_fast_is_paused(const fil_space_t *space) {
   return strcmp(space->name, "test/paused") == 0 ||
-         strcmp(space->name, "paused") == 0;
+         strcmp(space->name, "paused") == 0 ||
+         (fsp_is_session_temporary(space->id) &&
+          DBUG_EVALUATE_IF("fil_fast_sync_temporary", true, false));
 }
 #endif /* UNIV_DEBUG */
 
@@ -222,7 +224,8 @@ fil_node_t *fil_fast_begin_io(const IORequest &req, const page_id_t &page_id,
   of a tablespace changes only while it is stopped and without pins; so if the
   page is of the current version now, it is until the I/O has finished. A
   deleted tablespace has no current version. */
-  if (bpage->was_stale() ||
+  if ((bpage->was_stale() &&
+       !DBUG_EVALUATE_IF("mutate_fil_stale_not_checked", true, false)) ||
       (fil_fast_read_racy(file->size) <= no && space->id != TRX_SYS_SPACE)) {
     --gate;
     count(SLOW_STALE);

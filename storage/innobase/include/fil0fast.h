@@ -31,6 +31,7 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include <cstdint>
 
 #include "fil0gate.h"
+#include "my_dbug.h"
 
 class Encryption;
 struct Encryption_metadata;
@@ -207,6 +208,7 @@ file; this function moves it. Needs the shard mutex.
 template <typename List>
 void fil_fast_age_LRU(List &list) {
   if (!srv_page_io_fast_path) return;
+  DBUG_EXECUTE_IF("mutate_fil_files_not_aged", return;);
 
   for (auto n = list.get_length(); n > 0; --n) {
     auto file = list.last_element;

@@ -35,8 +35,9 @@ this program; if not, write to the Free Software Foundation, Inc.,
 #include "my_sys.h"
 
 #ifdef UNIV_DEBUG
-/** @return true for the tablespace of the table test.paused, and for the
-general or undo tablespace paused */
+/** @return true for the tablespace of the table test.paused, for the general or
+undo tablespace paused, and if the debug keyword fil_fast_sync_temporary is set
+for those of sessions' temporary tables */
 bool fil_fast_is_paused(const fil_space_t *space);
 
 /** A sync point for I/O on one of these tablespaces only. */
