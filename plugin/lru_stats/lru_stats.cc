@@ -132,15 +132,6 @@ void raise_switch_error(int error, int bytes) {
 
 int start_part(Part part, bool enabled, const char *table) {
   char message[256];
-  if (server()->instances() == 0) {
-    snprintf(
-        message, sizeof(message),
-        "%s needs the buffer pool of InnoDB, which is not there yet: load it "
-        "with plugin-load-add, not with early-plugin-load",
-        table);
-    log_error(message);
-    return 1;
-  }
   const int error = enabled ? switch_part(part, true) : 0;
   if (error == 0) return 0;
   if (error == NO_MEMORY) {
