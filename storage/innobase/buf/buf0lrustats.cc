@@ -199,10 +199,12 @@ uint64_t uncounted_accesses(const buf_pool_t *buf_pool) {
   /* The minuend first: then an access in between is missing for a moment. In
   the other order, one too many would be shown. */
   const auto gets = Counter::total(stat.m_n_page_gets);
-  /* As in read_since_start(): what upstream has lost there is not shown here. */
-  const auto not_made_young = std::max<uint64_t>(
-      stat.n_pages_not_made_young,
-      DBUG_EVALUATE_IF("mutate_lru_time_twice", 0, get(c.not_made_young_first)));
+  /* As in read_since_start(): what upstream has lost there is not shown here.
+   */
+  const auto not_made_young =
+      std::max<uint64_t>(stat.n_pages_not_made_young,
+                         DBUG_EVALUATE_IF("mutate_lru_time_twice", 0,
+                                          get(c.not_made_young_first)));
   return gets - stat.n_pages_made_young - not_made_young - get(c.young_to_head);
 }
 
