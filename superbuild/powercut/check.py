@@ -12,6 +12,7 @@ from pathlib import Path
 import pymysql
 from ledger import (
     CLIENTS,
+    LOGGED,
     PAD,
     TABLES,
     WIDE,
@@ -36,18 +37,28 @@ class Findings:
     problems: list[tuple[str, str]] = field(default_factory=list)
     lost: int = 0  #: acknowledged transactions and statements that are not there
     kept: int = 0
+    notes: list[str] = field(default_factory=list)  #: what is no problem, but should be seen
     numbers: dict[int, int] = field(default_factory=dict)  #: the last of each client
     tables: int = 0
+    logged: int = 0  #: the newest acknowledged change of tables that the binary log must have
+    indexes: set[str] = field(default_factory=set)  #: secondary ones of the table of WIDE
+
+    @property
+    def detail(self) -> str:
+        return " | ".join([*(f"{kind}: {text}" for kind, text in self.problems), *self.notes])
 
     def add(self, kind: str, text: str) -> None:
         self.problems.append((kind, text))
 
 
 def check(
-    connection: pymysql.Connection, data: Path, promised: Promised, setting: Setting
-) -> Findings:
-    """All that can be asked with SQL, and the files on disk."""
-    found = Findings()
+    connection: pymysql.Connection,
+    data: Path,
+    promised: Promised,
+    setting: Setting,
+    found: Findings,
+) -> None:
+    """All that can be asked with SQL, and the files on disk. An error leaves what was found."""
     with connection.cursor() as cursor:
         found.numbers = numbers = _check_rows(cursor, promised, found)
         if setting.wide:
@@ -55,8 +66,8 @@ def check(
         if setting.ddl:
             found.tables = _check_tables(cursor, promised, setting, found)
         _check_binlog(cursor, numbers, found.tables, promised, found)
-        _check_files(cursor, data, found)
-    return found
+        _check_undo(cursor, promised, found)
+        _check_files(cursor, data, promised, found)
 
 
 def _check_rows(
@@ -141,7 +152,7 @@ def _check_wide(
         "SELECT INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = 'pc' AND "
         "TABLE_NAME = 'wide' AND INDEX_NAME <> 'PRIMARY'"
     )
-    indexes = {row[0] for row in cursor.fetchall()}
+    found.indexes = indexes = {row[0] for row in cursor.fetchall()}
     if indexes in (index_after(promised.index), index_after(promised.index + STEPS_AHEAD)):
         found.kept += promised.index
     else:
@@ -189,7 +200,9 @@ def _check_tables(
     tables: Tables = {}
     matching = [0] if _same(tables, there, indexes, counts) else []
     for number in range(1, promised.tables + 1 + STEPS_AHEAD):
-        definition(tables, number, encryption=setting.encryption)
+        statement = definition(tables, number, encryption=setting.encryption)
+        if promised.tables_before < number <= promised.tables and statement.startswith(LOGGED):
+            found.logged = number
         if number > promised.tables - 60 and _same(tables, there, indexes, counts):
             matching.append(number)
     if not matching:
@@ -219,8 +232,9 @@ def _same(
     )
 
 
-SEQUENCE = re.compile(r"/\* ([RD]) (\d+)(?: (\d+))? \*/")
+SEQUENCE = re.compile(r"/\* ([RDI]) (\d+)(?: (\d+))? \*/")
 GTID = re.compile(r"GTID_NEXT= '([0-9a-f-]+):(\d+)'")
+FIRST_LOG = "binlog.000001"
 
 
 def _check_binlog(
@@ -234,6 +248,9 @@ def _check_binlog(
     logs = [row[0] for row in cursor.fetchall()]
     if promised.purged_to and (not logs or logs[0] < promised.purged_to):
         found.add("purge", f"purged to {promised.purged_to}, but {logs[:1]} is there")
+    wanted = max(FIRST_LOG, promised.purging_to, promised.purged_to)
+    if logs and logs[0] > wanted:
+        found.add("purge", f"no purge beyond {wanted} was asked for, but {logs[0]} is the first")
     seen: dict[str, list[int]] = {}
     headless: set[str] = set()
     gtids: list[tuple[str, int]] = []
@@ -255,8 +272,8 @@ def _check_binlog(
             mark = SEQUENCE.search(info)
             if mark:
                 kind, first, second = mark.groups()
-                key = "D" if kind == "D" else f"R {first}"
-                number = int(first if kind == "D" else second)
+                key = f"R {first}" if kind == "R" else kind
+                number = int(second if kind == "R" else first)
                 # A statement is there as a comment of its rows, too.
                 if seen.get(key, [None])[-1] != number:
                     seen.setdefault(key, []).append(number)
@@ -266,8 +283,19 @@ def _check_binlog(
         gapless = sorted(there) if key == "D" else range(there[0], there[0] + len(there))
         if there != list(gapless):
             found.add("binlog", f"transactions of {key} are not in order without gaps: {there}")
-        if key != "D" and there[-1] != last.get(key):
+        if key[0] == "R" and there[-1] != last.get(key):
             found.add("binlog", f"{key}: the log ends with {there[-1]}, the engine {last.get(key)}")
+    # What the engine has does not always tell: many statements leave the tables as they were.
+    if "D" in seen and seen["D"][-1] < found.logged:
+        found.add(
+            "binlog", f"tables: acknowledged {found.logged}, the log ends with {seen['D'][-1]}"
+        )
+    built = seen.get("I", [0])[-1]
+    if built < promised.index or index_after(built) != found.indexes:
+        found.add(
+            "binlog",
+            f"index: acknowledged {promised.index}, the log ends with {built}, there {found.indexes}",
+        )
     if tables >= 0 and "D" in seen and seen["D"][-1] > tables + 1:
         found.add("binlog", f"tables: the log ends with {seen['D'][-1]}, the engine {tables}")
     cursor.execute(
@@ -296,7 +324,16 @@ def _check_binlog(
         )
 
 
-def _check_files(cursor: pymysql.cursors.Cursor, data: Path, found: Findings) -> None:
+def _check_undo(cursor: pymysql.cursors.Cursor, promised: Promised, found: Findings) -> None:
+    cursor.execute("SELECT 1 FROM information_schema.INNODB_TABLESPACES WHERE NAME = 'pc_undo'")
+    if promised.undo and not cursor.fetchall():
+        found.lost += 1
+        found.add("lost", "the undo tablespace: acknowledged, not there")
+
+
+def _check_files(
+    cursor: pymysql.cursors.Cursor, data: Path, promised: Promised, found: Findings
+) -> None:
     # A purge goes on in the background.
     limit = time.monotonic() + 300
     while True:
@@ -324,7 +361,8 @@ def _check_files(cursor: pymysql.cursors.Cursor, data: Path, found: Findings) ->
         if file.name not in known:
             size = file.stat().st_size
             kind, more = "stray", ""
-            if file.name == "pc_undo.ibu":
+            # Upstream leaves the file of a statement that was not acknowledged.
+            if file.name == "pc_undo.ibu" and not promised.undo:
                 kind = "known: undo file"
                 try:
                     cursor.execute(CREATE_UNDO)

@@ -17,17 +17,18 @@ from __future__ import annotations
 import argparse
 import collections
 import concurrent.futures
-import contextlib
 import csv
+import functools
 import itertools
 import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import matrix
@@ -37,7 +38,7 @@ from homes import BUILD, Homes, not_a_socket
 from ledger import Promised
 from load import Load, Setting, is_gone
 from power_server import PowerServer, stress
-from recovery import check_pages, errors_of, start
+from recovery import check_pages, errors_of, start, stop
 from rounds import good, processor_seconds
 
 SWITCHES = {
@@ -132,11 +133,9 @@ class Kills:
             try:
                 server.start_within(1800)
                 begun = Promised()
-                for number in range(1, self._arguments.series + 1):
-                    if self._over() or self.done[entry] >= self._arguments.rounds:
-                        break
-                    last = number == self._arguments.series
-                    row, begun = self._round(server, dice, begun, last=last)
+                for number in itertools.count(1):
+                    is_last = functools.partial(self._is_last, entry, number)
+                    row, begun, stopped = self._round(server, dice, begun, is_last)
                     row |= {
                         "entry": entry,
                         "preset": self._arguments.preset,
@@ -144,8 +143,8 @@ class Kills:
                         "kill": number,
                     }
                     self._add(row)
-                    if not good(str(row["result"])):
-                        kept = True
+                    kept = not good(str(row["result"]))
+                    if kept or stopped:
                         break
             finally:
                 server.end()
@@ -155,10 +154,19 @@ class Kills:
             shutil.rmtree(files, ignore_errors=True)
             shutil.rmtree(home, ignore_errors=True)
 
+    def _is_last(self, entry: str, number: int) -> bool:
+        """Of a series? To be asked after a recovery: no series ends without a look at the pages."""
+        enough = self.done[entry] + 1 >= self._arguments.rounds
+        return number >= self._arguments.series or enough or self._over()
+
     def _round(
-        self, server: PowerServer, dice: random.Random, begun: Promised, *, last: bool
-    ) -> tuple[dict[str, object], Promised]:
-        """A load, a kill, a recovery; what clients have then."""
+        self,
+        server: PowerServer,
+        dice: random.Random,
+        begun: Promised,
+        is_last: Callable[[], bool],
+    ) -> tuple[dict[str, object], Promised, bool]:
+        """A load, a kill, a recovery; what clients have then; did the server stop for good?"""
         began = time.monotonic()
         marks: list[str] = []
         running = Load(server.connect, marks.append, self._setting, str(dice.random()), begun)
@@ -183,7 +191,7 @@ class Kills:
         }
         if when == "start":
             begin_and_kill(server, pause)
-        found, recovery = look(server, promised, self._setting, last=last)
+        found, recovery, stopped = look(server, promised, self._setting, is_last)
         for error in running.errors:
             found.add("client", error)
         row |= {
@@ -191,15 +199,13 @@ class Kills:
             "recovery_seconds": round(recovery, 1),
             "seconds": round(time.monotonic() - began, 1),
             "result": found.problems[0][0] if found.problems else "ok",
-            "detail": " | ".join(f"{kind}: {text}" for kind, text in found.problems)[:1000],
+            "detail": found.detail[:1000],
         }
         # A defect that is known does not hide one that is not.
         for kind, _ in found.problems:
             if not kind.startswith("known"):
                 row["result"] = kind
-        return row, Promised(
-            rows=dict(found.numbers), tables=found.tables, purged_to=promised.purged_to
-        )
+        return row, replace(promised, rows=dict(found.numbers), tables=found.tables), stopped
 
     def _add(self, row: dict[str, object]) -> None:
         with self._lock:
@@ -211,7 +217,7 @@ class Kills:
                 writer.writerow(row)
             self.done[str(row["entry"])] += 1
             self.results[str(row["result"])] += 1
-            if row["result"] != "ok" or self._arguments.verbose:
+            if row["result"] != "ok" or row["detail"] or self._arguments.verbose:
                 print(
                     f"{row['entry']} {row['series']}.{row['kill']}, in {row['when']}, "
                     f"{row['promised']} acknowledged, {row['seconds']} s: "
@@ -242,33 +248,32 @@ def begin_and_kill(server: PowerServer, after: float) -> None:
 
 
 def look(
-    server: PowerServer, promised: Promised, setting: Setting, *, last: bool
-) -> tuple[Findings, float]:
+    server: PowerServer, promised: Promised, setting: Setting, is_last: Callable[[], bool]
+) -> tuple[Findings, float, bool]:
     """Starts and checks; the last time stops, and checks the pages."""
     found = Findings()
     before = server.complaints()
     if server.log.exists():  # a log for each start
         server.log.rename(server.home / f"mysqld.{time.time_ns()}.log")
     try:
-        recovery = start(server)
+        recovery = start(server, found)
     except stress.Failure:
         found.add("no start", " / ".join(line[28:220] for line in errors_of(server)[-3:]))
-        return found, 0.0
+        return found, 0.0, False
     try:
         with server.connect(None) as connection:
-            found = check(connection, server.data, promised, setting)
+            check(connection, server.data, promised, setting, found)
     except pymysql.Error as error:
         found.add("crash" if is_gone(error) else "refused", str(error))
-    if last:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            server.stop()
+    if stopped := is_last():
+        stop(server, found)
         if server.running:
             found.add("crash", "does not stop")
         elif not found.problems:
             check_pages(server, found, all_pages=True)
     for line in [*before, *server.complaints()][:2]:
         found.add("crash", line[:300])
-    return found, recovery
+    return found, recovery, stopped
 
 
 def read(file: Path) -> list[dict[str, str]]:
@@ -297,6 +302,9 @@ def run(arguments: argparse.Namespace) -> int:
     if rounds := kills.done.total() - before:
         print(f"{rounds} kills, {processor_seconds() / rounds:.2f} processor seconds each")
     print(", ".join(f"{count} {result}" for result, count in sorted(kills.results.items())))
+    if not kills.results:
+        print("kills: no server was killed")
+        return 1
     return 1 if any(not good(result) for result in kills.results) else 0
 
 

@@ -110,6 +110,10 @@ class Table:
 
 Tables = dict[str, Table]
 
+#: Statements that the binary log has in these words. A DROP TABLE is there in the server's own, a
+#: REPLACE of rows that are there already in none.
+LOGGED = ("CREATE ", "ALTER ", "RENAME ", "TRUNCATE ")
+
 
 def definition(tables: Tables, number: int, *, encryption: bool) -> str:
     """The number-th statement; changes tables to what there is after it."""
@@ -197,13 +201,20 @@ class Promised:
 
     rows: dict[int, int] = field(default_factory=dict)
     tables: int = 0
+    tables_before: int = 0  #: the last of an earlier load
     index: int = 0
+    purging_to: str = ""  #: asked for, so logs before it may be gone
     purged_to: str = ""
+    undo: bool = False  #: the undo tablespace is there
     stopped: bool = False
 
     @classmethod
     def read(cls, marks: list[str], begun: Promised | None = None) -> Promised:
-        promised = replace(begun, rows=dict(begun.rows), stopped=False) if begun else cls()
+        promised = cls()
+        if begun:
+            promised = replace(
+                begun, rows=dict(begun.rows), tables_before=begun.tables, stopped=False
+            )
         for mark in marks:
             what, *words = mark.split()
             if what == "R":
@@ -212,8 +223,12 @@ class Promised:
                 promised.tables = int(words[0])
             elif what == "I":
                 promised.index = int(words[0])
+            elif what == "p":
+                promised.purging_to = max(promised.purging_to, words[0])
             elif what == "P":
                 promised.purged_to = words[0]
+            elif what == "U":
+                promised.undo = True
             elif what == "S":
                 promised.stopped = True
         return promised

@@ -220,7 +220,7 @@ class Load:
         number = self._begun.index + 1
         with self._connect("pc") as connection, connection.cursor() as cursor:
             while not self._over.is_set():
-                cursor.execute(f"ALTER TABLE wide {index_change(number)}")
+                cursor.execute(f"ALTER TABLE /* I {number} */ wide {index_change(number)}")
                 self._mark(f"I {number}\n")
                 number += 1
 
@@ -247,6 +247,7 @@ class Load:
                         cursor.execute("FLUSH BINARY LOGS")
                     continue
                 to = logs[-dice.randint(2, 4)]
+                self._mark(f"p {to}\n")
                 try:
                     cursor.execute(f"PURGE BINARY LOGS TO '{to}'")
                 except pymysql.Error as error:
@@ -263,6 +264,7 @@ class Load:
             )
             if not cursor.fetchall():
                 cursor.execute(CREATE_UNDO)
+            self._mark("U\n")
             names = ("innodb_undo_001", "innodb_undo_002", "pc_undo")
             for name in names:  # a server that was killed may have left one inactive
                 cursor.execute(f"ALTER UNDO TABLESPACE {name} SET ACTIVE")

@@ -32,6 +32,8 @@ COMMON = [
     "--enforce-gtid-consistency=ON",
     "--binlog-rows-query-log-events=ON",
     "--max-binlog-size=65536",
+    # Less than a log, which else goes at once.
+    "--loose-binlog-purge-chunk-size=16384",
     "--sync-binlog=1",
     "--innodb-flush-log-at-trx-commit=1",
     "--log-error-verbosity=3",

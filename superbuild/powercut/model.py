@@ -349,6 +349,7 @@ class Disk:
     def image(self, picker: Picker, target: Path) -> dict[str, int]:
         """Writes what a failure now leaves; returns counts of what was lost and kept."""
         counts = {"namings": len(self.namings), "namings_kept": 0}
+        picker.look(self.inodes)
         kept_before = (
             picker.prefix(self.namings, self.inodes, self.at) if self.mode != "posix" else None
         )

@@ -39,7 +39,6 @@ class Picker:
         places += [
             c.number for inode in inodes.values() for c in inode.pending if c.kind != Kind.WRITE
         ]
-        self.look(inodes)
         if self.policy in ("kept", "names", "last"):
             return at + 1
         if self.policy in ("lost", "data") or not places:

@@ -20,7 +20,7 @@ Options:
                      a sync finds writes in flight
   --seed=N           of the delays
 
-Ends when MOUNTPOINT is unmounted. */
+Ends when MOUNTPOINT is unmounted, with status 77 if it cannot be mounted. */
 
 #define FUSE_USE_VERSION 314
 #include <dirent.h>
@@ -742,7 +742,7 @@ int main(int argc, char **argv) {
       fuse_session_mount(session, places[3]) != 0) {
     fprintf(stderr, "recorder: cannot mount %s; is there a /dev/fuse, and may you use it?\n",
             places[3]);
-    return 1;
+    return 77;
   }
   fuse_loop_config *config = fuse_loop_cfg_create();
   fuse_loop_cfg_set_max_threads(config, 32);

@@ -15,6 +15,11 @@ from typing import Self
 ROOT = Path(__file__).resolve().parents[2]
 UNMOUNT = ["umount"] if os.geteuid() == 0 else ["fusermount3", "-u"]
 RECORDER = ROOT / "build" / "powercut" / "recorder"
+CANNOT_MOUNT = 77  #: its exit status then
+
+
+class CannotMount(SystemExit):
+    """This machine, or this user; not a recorder that is missing or crashes."""
 
 
 class Recording:
@@ -50,8 +55,9 @@ class Recording:
             ]
         )
         while os.stat(self.mount).st_dev == device:
-            if self._process.poll() is not None:
-                raise SystemExit("power cuts: the recorder has ended")
+            if (status := self._process.poll()) is not None:
+                error = CannotMount if status == CANNOT_MOUNT else SystemExit
+                raise error(f"power cuts: the recorder has ended with status {status}")
             time.sleep(0.02)
         return self
 

@@ -31,7 +31,7 @@ def recover(
     recovery = 0.0
     try:
         try:
-            recovery = start(server)
+            recovery = start(server, found)
         except stress.Failure:
             errors = errors_of(server)
             kind = "no start"
@@ -47,7 +47,7 @@ def recover(
             return found, recovery
         try:
             with server.connect(None) as connection:
-                found = check(connection, server.data, promised, setting)
+                check(connection, server.data, promised, setting, found)
                 with connection.cursor() as cursor:
                     cursor.execute("CREATE TABLE pc.afterwards (id INT PRIMARY KEY, v INT)")
                     cursor.execute("INSERT INTO pc.afterwards VALUES (1, 1)")
@@ -58,8 +58,7 @@ def recover(
                 kind = "known: keyring"
             found.add(kind, f"{error}")
         if server.running:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                server.stop()
+            stop(server, found)
         if server.running:
             found.add("crash", "does not stop")
         elif not found.problems:
@@ -105,7 +104,7 @@ def has_copy(server: PowerServer, space: int, page_number: int) -> bool:
     return False
 
 
-def start(server: PowerServer) -> float:
+def start(server: PowerServer, found: Findings) -> float:
     """A debug server that finds a page corrupt can hang; a busy machine takes its time."""
     busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
     try:
@@ -113,7 +112,15 @@ def start(server: PowerServer) -> float:
     except stress.Failure:
         if not server.gave_up or errors_of(server):
             raise
+        found.notes.append(f"killed after a start of {90 * busy:.0f} s, started again")
         return server.start_within(1800)
+
+
+def stop(server: PowerServer, found: Findings) -> None:
+    """A server that does not stop is still running then."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        if (status := server.stop()) != 0:
+            found.add("crash", f"the shutdown ended with {status}")
 
 
 def check_pages(server: PowerServer, found: Findings, *, all_pages: bool) -> None:

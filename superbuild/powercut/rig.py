@@ -51,8 +51,10 @@ from recording import Recording
 from recovery import recover
 from rounds import Table, blamed, good, processor_seconds, say
 
-#: In place of the number of a round: the order of the whole recording.
+#: In place of the number of a round: the order of the whole recording, and the failure whose
+#: recovery was to be recorded.
 ORDER = -1
+RECOVERY = -2
 
 
 class Rig(Homes):
@@ -107,7 +109,8 @@ class Rig(Homes):
                         raise stress.Failure(f"{name}: {running.errors[0]}\n{server.last_words()}")
                     recording.mark("end\n")
                     if not entry.setting.redo or dice.random() < 0.5:
-                        server.stop()
+                        if server.stop() != 0:
+                            raise stress.Failure(f"{name}: no shutdown\n{server.last_words()}")
                         recording.mark("S\n")
                 finally:
                     server.end()
@@ -244,7 +247,7 @@ class Rig(Homes):
                 "recovery_seconds": round(recovery, 1),
                 "seconds": round(time.monotonic() - began, 1),
                 "result": result,
-                "detail": " | ".join(f"{kind}: {text}" for kind, text in found.problems)[:1000],
+                "detail": found.detail[:1000],
             }
             if serious:
                 self._keep(row, cut, place, home)
@@ -292,6 +295,9 @@ def run(arguments: argparse.Namespace) -> int:
     if rounds := len(table.done) - before:
         print(f"{rounds} rounds, {processor_seconds() / rounds:.2f} processor seconds each")
     print(", ".join(f"{count} {result}" for result, count in sorted(table.results.items())))
+    if not table.done:
+        print("power cuts: no power was cut")
+        return 1
     return 1 if any(not good(result) for result in table.results) else 0
 
 
@@ -319,6 +325,7 @@ def one_recording(
     print(f"{name}: recording", flush=True)
     place = rig.record(entry, name, arguments.seconds, arguments.seed)
     log = Log(place / "log")
+    failure = failure_before_recovery(entry, log, number, arguments.seed)
     for recording, mode, count in parts:
         where = rig.run / "recordings" / entry.name / recording
         if count == 0:
@@ -327,9 +334,14 @@ def one_recording(
             return
         if where != place and not (where / "complete").exists():
             try:
-                image_of_recovery(rig, entry, place, log, again, arguments.seed)
+                image_of_recovery(rig, entry, place, log, again, failure)
             except stress.Failure as error:
                 print(f"{again}: there is no recovery to record: {str(error)[:300]}", flush=True)
+                # A server that does not recover is what all this is to find.
+                if Table.key(asdict(failure)) not in table.done:
+                    for _, row in rig.cut(entry, place, [failure]):
+                        table.add(row)
+                        say(row)
                 continue
         if entry.keeps_order and (entry.name, recording, mode, ORDER) not in table.done:
             look_at_order(rig, entry, where, mode, table)
@@ -337,7 +349,8 @@ def one_recording(
         cuts = [c for c in cuts if (entry.name, recording, mode, c.index) not in table.done]
         for _, row in rig.cut(entry, where, cuts):
             table.add(row)
-            if not good(str(row["result"])) or arguments.verbose:
+            noted = row["result"] == "ok" and row["detail"]
+            if not good(str(row["result"])) or noted or arguments.verbose:
                 say(row)
     if rig.over:
         return
@@ -374,39 +387,47 @@ def look_at_order(rig: Rig, entry: matrix.Entry, place: Path, mode: str, table: 
     (place / "needed").touch()
 
 
+def failure_before_recovery(entry: matrix.Entry, log: Log, number: int, seed: str) -> Cut:
+    """At the end of a load, of what is kept and synced."""
+    own = f"{seed} {entry.name}/{number}-recovery"
+    end = next((mark for mark, line in log.marks() if line == "end"), len(log.records))
+    at = random.Random(own).randint(end * 3 // 4, end)
+    mode, sector = entry.modes[0], entry.sectors[0]
+    return Cut(entry.name, str(number), mode, RECOVERY, at, "recovery", "files", sector, own)
+
+
 def image_of_recovery(
-    rig: Rig, entry: matrix.Entry, place: Path, log: Log, name: str, seed: str
+    rig: Rig, entry: matrix.Entry, place: Path, log: Log, name: str, failure: Cut
 ) -> None:
-    """Records the recovery from a failure at the end of a load, of what is kept and synced."""
-    mode = entry.modes[0]
-    dice = random.Random(f"{seed} {name}")
-    marks = list(log.marks())
-    end = next((number for number, line in marks if line == "end"), len(log.records))
-    at = dice.randint(end * 3 // 4, end)
-    disk = Disk(log, place / "base", rig.memory / "disk-recovery", mode)
+    """Records the recovery from that failure."""
+    disk = Disk(log, place / "base", rig.memory / "disk-recovery", failure.mode)
     image = rig.memory / "image-recovery"
+    told = [line for number, line in log.marks() if number < failure.at]
     try:
-        disk.advance(at)
-        disk.image(Picker(f"{seed} {name}", "files", entry.sectors[0]), image)
-        rig.record_recovery(entry, name, image, [line for number, line in marks if number < at])
+        disk.advance(failure.at)
+        disk.image(Picker(failure.seed, failure.policy, failure.sector), image)
+        rig.record_recovery(entry, name, image, told)
     finally:
         shutil.rmtree(rig.memory / "disk-recovery", ignore_errors=True)
         shutil.rmtree(image, ignore_errors=True)
 
 
 def mutants(arguments: argparse.Namespace) -> int:
+    everything = [mutant.name for mutant in matrix.MUTANTS]
+    # A name may have a comma.
+    names = [arguments.matrix] if arguments.matrix in everything else arguments.matrix.split(",")
+    chosen = [m for m in matrix.MUTANTS if not arguments.matrix or m.name in names]
+    if unknown := set(names) - {""} - {m.name for m in chosen}:
+        raise SystemExit(f"power cuts: no such mutant: {', '.join(sorted(unknown))}")
     folder = BUILD / arguments.run
     rig = Rig(folder, arguments.preset, arguments.workers, arguments.least)
-    chosen = [
-        m for m in matrix.MUTANTS if not arguments.matrix or m.name in arguments.matrix.split(",")
-    ]
     table = folder / "mutants.csv"
-    missed = 0
     try:
-        done: set[str] = set()
+        done: dict[str, str] = {}
         if table.exists():
             with table.open(newline="") as opened:
-                done = {row["mutant"] for row in csv.DictReader(opened)}
+                done = {row["mutant"]: row["found"] for row in csv.DictReader(opened)}
+        missed = sum(done.get(mutant.name) == "NOT FOUND" for mutant in chosen)
         with table.open("a", newline="") as opened:
             writer = csv.writer(opened, lineterminator="\n")
             if not done:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import functools
 import os
 import random
 import shutil
@@ -37,6 +38,7 @@ from ddl_sessions import Stress
 from ddl_statements import Ddl
 from server import Failure, Server
 
+FAST_READS = "Innodb_page_io_fast_path_reads"
 WRITERS = 6
 READERS = 2
 
@@ -73,7 +75,7 @@ def run(options: argparse.Namespace, home: Path) -> None:
     threads = [
         threading.Thread(target=stress.session, args=(f"{kind} {number}", step))
         for kind, count, make in (
-            ("writer", WRITERS, lambda _: stress.write),
+            ("writer", WRITERS, lambda number: functools.partial(stress.write, number)),
             ("reader", READERS, lambda _: stress.read),
             ("ddl", 4, lambda number: Ddl(server, number)),
             ("observer", 2, Observer),
@@ -133,6 +135,8 @@ def run(options: argparse.Namespace, home: Path) -> None:
     for name, value in sorted(counters.items()):
         print(f"{value:10d} {name}")
     print(f"stress: {checks} checks of all rows, {kills} kills")
+    if stress.failure is None and options.fast_path == "ON" and not counters[FAST_READS]:
+        stress.failure = Failure("no read took the fast path")
     if stress.failure is None and (complaints := server.complaints()):
         stress.failure = Failure("in its log:\n" + "\n".join(complaints[:20]))
     # Before it raises: what was seen until then may say why.

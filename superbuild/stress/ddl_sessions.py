@@ -42,6 +42,8 @@ class Stress:
         self._kills = 0
         self._active = 0
         self._changed = threading.Condition()
+        #: Transactions of each writer that the server has.
+        self._acknowledged: collections.Counter[int] = collections.Counter()
 
     # The sessions
 
@@ -122,6 +124,9 @@ class Stress:
         with self.server.connect(database=None) as connection, connection.cursor() as cursor:
             for schema in ("stress", "stress2"):
                 cursor.execute(f"CREATE DATABASE {schema}")
+            cursor.execute(
+                "CREATE TABLE stress.acknowledged (writer INT PRIMARY KEY, n INT NOT NULL)"
+            )
             cursor.execute("INSTALL PLUGIN clone SONAME 'mysql_clone.so'")
             cursor.execute("SET SESSION cte_max_recursion_depth = 1000000")
             for number in range(TABLES):
@@ -136,8 +141,7 @@ class Stress:
                     "(SELECT id, 0 AS v, REPEAT('a', 700) AS pad FROM n) AS rows_"
                 )
 
-    @staticmethod
-    def write(connection: pymysql.Connection, dice: random.Random) -> str:
+    def write(self, writer: int, connection: pymysql.Connection, dice: random.Random) -> str:
         table = f"t{dice.randrange(TABLES)}"
         connection.begin()
         with connection.cursor() as cursor:
@@ -153,7 +157,12 @@ class Stress:
                 )
                 if cursor.rowcount != 1:
                     raise Failure(f"a row of {table} is missing")
+            cursor.execute(
+                "INSERT INTO acknowledged VALUES (%s, 1) ON DUPLICATE KEY UPDATE n = n + 1",
+                (writer,),
+            )
         connection.commit()
+        self._acknowledged[writer] += 1
         return "write"
 
     @staticmethod
@@ -164,6 +173,12 @@ class Stress:
 
     def verify(self, *, thorough: bool) -> None:
         with self.server.connect() as connection, connection.cursor() as cursor:
+            # Sums and checksums are right, too, where a whole transaction is lost.
+            cursor.execute("SELECT writer, n FROM acknowledged")
+            there = collections.Counter(dict(cursor.fetchall()))
+            if lost := self._acknowledged - there:
+                raise Failure(f"acknowledged transactions that are lost, by writer: {dict(lost)}")
+            self._acknowledged = there  # the last may have had no answer
             # A rename to the other schema may have been the last thing.
             cursor.execute(
                 "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'stress2' "

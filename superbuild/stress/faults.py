@@ -111,7 +111,7 @@ class Faults:
             "new index": ["binlog.index_crash_safe"],
         }[case.of]
         errors = self._status("errors")
-        executed = self._sql("SELECT @@GLOBAL.gtid_executed")
+        self._executed = str(self._sql("SELECT @@GLOBAL.gtid_executed")[0][0])
         self._told()
         trace = Trace(self._server.process_id, case, [data / name for name in names])
         try:
@@ -140,10 +140,11 @@ class Faults:
             raise Failure(f"{case.call} of the {case.of} was not called: {trace.output()}")
         counted = self._status("errors") - errors
         told = self._told()
+        if logs[-1] not in self._logs():
+            raise Failure(f"{logs[-1]} is gone, to which the logs were to be purged")
         # An error of the statement may have left logs in the index: purged now.
         self._sql(f"PURGE BINARY LOGS TO '{self._logs()[-1]}'")
         self._all_is_there("")
-        self._executed = str(executed[0][0])
         if case.kill:
             self.kill()
         return {
@@ -160,9 +161,6 @@ class Faults:
         self._server.kill()
         self._server.start()
         self._all_is_there(" after kill -9")
-        now = self._sql(f"SELECT GTID_SUBSET('{self._executed}', @@GLOBAL.gtid_executed)")
-        if now != [(1,)]:
-            raise Failure("gtid_executed has lost something")
 
     def _told(self) -> str:
         """What the log of errors says since the last time; without paths."""
@@ -190,6 +188,9 @@ class Faults:
         rows = self._sql("SELECT COUNT(*), MAX(id) FROM stress.t")
         if rows != [(self._number, self._number)]:
             raise Failure(f"rows{when}: {rows}, and not {self._number}")
+        now = self._sql(f"SELECT GTID_SUBSET('{self._executed}', @@GLOBAL.gtid_executed)")
+        if now != [(1,)]:
+            raise Failure(f"gtid_executed has lost something{when}")
 
 
 class Trace:
@@ -272,7 +273,9 @@ def main() -> int:
         print("\n| " + " | ".join(rows[0]) + " |\n" + "|---" * len(rows[0]) + "|")
         for row in rows:
             print("| " + " | ".join(row.values()) + " |")
-    return 1 if failed else 0
+    if not rows and not failed:
+        print(f"no case has the words '{arguments.only}'")
+    return 1 if failed or not rows else 0
 
 
 if __name__ == "__main__":

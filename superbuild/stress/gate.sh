@@ -4,7 +4,7 @@
 # threads (fil_gate.cc) under ThreadSanitizer, under the address sanitizer, and
 # without either, SECONDS each (60).
 #
-#   gate.sh [SECONDS]
+#   gate.sh [SECONDS]  LIMIT: seconds that a fault may take to be found (120)
 #   gate.sh --short    for make test: the interleavings; do the faults still apply to the
 #                      headers (not: are they found)? a second under ThreadSanitizer
 set -euo pipefail
@@ -40,10 +40,14 @@ while read -r line; do
     verdict=applies
   elif ! "$CXX" "${flags[@]}" -w -I"$work/mutant" -o "$work/fil_mutant" fil_model.cc; then
     verdict="does not build"
-  elif timeout 120 "$work/fil_mutant" >"$work/out"; then
-    verdict="NOT found"
   else
-    verdict="found"
+    status=0
+    timeout "${LIMIT:-120}" "$work/fil_mutant" >"$work/out" || status=$?
+    case $status in
+      0) verdict="NOT found" ;;
+      124) verdict="not found within ${LIMIT:-120} s" ;;
+      *) verdict=found ;;
+    esac
   fi
   echo "  $verdict: $what"
   [ "$verdict" = "$wanted" ] || missed=1

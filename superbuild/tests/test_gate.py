@@ -39,3 +39,19 @@ def test_a_fault_is_noticed(checkout, header, text, said):
     file.write_text(before.replace(text, ""))
     status, output = checkout.run("superbuild/stress/gate.sh", "--short")
     assert status == 1 and said in output, output
+
+
+def test_a_fault_that_takes_too_long_is_not_found(checkout):
+    """The compiler's stand-in makes programs that pass, and faulty ones that do not end."""
+    (checkout.path / INCLUDE).mkdir(parents=True)
+    for name in ("fil0gate.h", "fil0lookup.h", "fil0written.h"):
+        shutil.copy(ROOT / INCLUDE / name, checkout.path / INCLUDE)
+    checkout.stand_in(
+        "compiler",
+        """while [ "$1" != -o ]; do shift; done
+case $2 in */fil_mutant) what='sleep 60' ;; *) what='exit 0' ;; esac
+printf '#!/bin/sh\n%s\n' "$what" >"$2" && chmod +x "$2"
+""",
+    )
+    status, output = checkout.run("superbuild/stress/gate.sh", "1", CXX="compiler", LIMIT="0.1")
+    assert status == 1 and "not found within 0.1 s" in output, output

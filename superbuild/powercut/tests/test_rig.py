@@ -118,6 +118,22 @@ def test_what_was_synced_survives(toy: Toy, mode: str) -> None:
     assert lines_lost(toy, mode) == 0
 
 
+@pytest.mark.parametrize("flag", [os.O_DSYNC, os.O_SYNC])
+@pytest.mark.parametrize("mode", MODES)
+def test_what_was_written_with_a_sync_survives(toy: Toy, mode: str, flag: int) -> None:
+    def program(mount: Path, recording: Recording) -> None:
+        write_file(mount / "log", b"")
+        sync_directory(mount)
+        fd = os.open(mount / "log", os.O_WRONLY | flag)
+        for number in range(1, 15):
+            os.write(fd, f"{number:0299}\n".encode())
+            recording.mark(f"{number}\n")
+        os.close(fd)
+
+    toy.record(program)
+    assert lines_lost(toy, mode) == 0
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_sync_left_out_is_found(toy: Toy, mode: str) -> None:
     toy.record(lambda mount, recording: append(mount, recording, every=4))

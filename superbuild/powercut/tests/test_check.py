@@ -1,0 +1,254 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""Do the checks of a server that has recovered find what is wrong? No server runs: its answers
+are made up."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import check
+import pymysql
+import pytest
+import recovery
+from check import Findings
+from ledger import Promised, Tables, definition
+from load import Setting
+from power_server import stress
+
+UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+Rows = list[tuple[object, ...]]
+
+
+class Cursor:
+    """Answers a statement by the first pattern that it matches."""
+
+    def __init__(self, answers: dict[str, Rows]) -> None:
+        self._answers = answers
+        self._rows: Rows = []
+
+    def execute(self, statement: str) -> None:
+        self._rows = next(
+            rows for like, rows in self._answers.items() if re.search(like, statement)
+        )
+
+    def fetchall(self) -> Rows:
+        return self._rows
+
+
+def binlog(events: list[str], first: int = 1) -> Cursor:
+    """A server with one log, and a GTID for each event."""
+    log: Rows = [("", 4, "Previous_gtids", 1, 0, "")]
+    for number, text in enumerate(events, first):
+        log.append(("", 0, "Gtid", 1, 0, f"SET @@SESSION.GTID_NEXT= '{UUID}:{number}'"))
+        log.append(("", 0, "Query", 1, 0, text))
+    end = first + len(events) - 1
+    purged = f"{UUID}:1-{first - 1}" if first > 1 else ""
+    return Cursor(
+        {
+            "SHOW BINARY LOGS": [(f"binlog.{first:06}", 9, "No")],
+            "SHOW BINLOG EVENTS": log,
+            "gtid_mode": [("ON", f"{UUID}:1-{end}", purged, "9.7.2-sluice")],
+        }
+    )
+
+
+def of_binlog(cursor: Cursor, promised: Promised, found: Findings) -> list[str]:
+    check._check_binlog(cursor, {}, found.tables, promised, found)
+    return [kind for kind, _ in found.problems]
+
+
+def engine(tables: Tables) -> Cursor:
+    """A server with these tables."""
+    columns: Rows = [(name, column) for name, t in tables.items() for column in t.columns]
+    indexes: Rows = [(name, index) for name, t in tables.items() for index in t.indexes]
+    counts = {f"COUNT.* pcddl.{name}$": [(t.rows, t.rows)] for name, t in tables.items()}
+    return Cursor(
+        {
+            "information_schema.COLUMNS": columns,
+            "information_schema.STATISTICS": indexes,
+            "CHECK TABLE": [("", "", "status", "OK")],
+            **counts,
+        }
+    )
+
+
+def rebuild() -> tuple[int, Tables]:
+    """A statement that leaves the tables as they were."""
+    tables: Tables = {}
+    number = 0
+    while True:
+        number += 1
+        before = {name: table.copy() for name, table in tables.items()}
+        if "FORCE" in definition(tables, number, encryption=False):
+            return number, before
+
+
+@pytest.mark.parametrize(("logged", "kinds"), [(0, []), (-1, ["binlog"])])
+def test_an_acknowledged_statement_that_left_no_trace_is_missed(
+    logged: int, kinds: list[str]
+) -> None:
+    number, tables = rebuild()
+    promised, found = Promised(tables=number), Findings()
+    found.tables = check._check_tables(engine(tables), promised, Setting(), found)
+    assert found.problems == [] and found.logged == number
+    events = [f"ALTER TABLE /* D {number - 1} */ d1", f"ALTER TABLE /* D {number} */ d1"]
+    cursor = binlog(events[: len(events) + logged])
+    assert of_binlog(cursor, promised, found) == kinds
+
+
+def test_what_an_earlier_load_may_not_have_done_is_not_missed() -> None:
+    """Before a kill: that the tables are those after a statement does not mean that it was done."""
+    number, tables = rebuild()
+    promised = Promised.read([], Promised(tables=number))
+    found = Findings()
+    found.tables = check._check_tables(engine(tables), promised, Setting(), found)
+    assert found.logged == 0
+    assert of_binlog(binlog([f"ALTER TABLE /* D {number - 1} */ d1"]), promised, found) == []
+
+
+@pytest.mark.parametrize(
+    ("told", "events", "indexes", "kinds"),
+    [
+        (5, 5, {"k5"}, []),
+        (5, 6, set(), []),
+        (4, 5, {"k5"}, []),
+        (5, 4, set(), ["binlog"]),  # the index is gone, as if the next statement had dropped it
+        (5, 5, set(), ["binlog"]),
+        (0, 0, set(), []),
+    ],
+)
+def test_an_index_that_is_lost_is_not_one_that_was_dropped(
+    told: int, events: int, indexes: set[str], kinds: list[str]
+) -> None:
+    cursor = binlog([f"ALTER TABLE /* I {number} */ wide" for number in range(1, events + 1)])
+    assert of_binlog(cursor, Promised(index=told), Findings(indexes=indexes)) == kinds
+
+
+@pytest.mark.parametrize(
+    ("marks", "first", "kinds"),
+    [
+        ([], 1, []),
+        ([], 2, ["purge"]),
+        (["p binlog.000003"], 3, []),
+        (["p binlog.000003", "P binlog.000003"], 3, []),
+        (["p binlog.000003"], 4, ["purge"]),
+        (["p binlog.000003", "P binlog.000003"], 2, ["purge"]),
+    ],
+)
+def test_a_purge_removes_what_it_was_asked_to(
+    marks: list[str], first: int, kinds: list[str]
+) -> None:
+    assert of_binlog(binlog(["COMMIT"], first), Promised.read(marks), Findings()) == kinds
+
+
+def test_a_purge_before_a_kill_is_remembered() -> None:
+    promised = Promised.read([], Promised.read(["p binlog.000003", "U"]))
+    assert (promised.purging_to, promised.undo) == ("binlog.000003", True)
+
+
+@pytest.mark.parametrize(
+    ("told", "there", "kinds"), [(True, True, []), (True, False, ["lost"]), (False, False, [])]
+)
+def test_an_acknowledged_undo_tablespace_is_there(
+    told: bool, there: bool, kinds: list[str]
+) -> None:
+    found = Findings()
+    cursor = Cursor({"pc_undo": [(1,)] if there else []})
+    check._check_undo(cursor, Promised(undo=told), found)
+    assert [kind for kind, _ in found.problems] == kinds
+
+
+@pytest.mark.parametrize(("told", "kind"), [(True, "stray"), (False, "known: undo file")])
+def test_the_file_of_a_lost_undo_tablespace_is_not_upstreams(
+    tmp_path: Path, told: bool, kind: str
+) -> None:
+    (tmp_path / "pc_undo.ibu").touch()
+    (tmp_path / "binlog.000001").touch()
+    found = Findings()
+    cursor = Cursor(
+        {
+            "files_pending": [],
+            "SHOW BINARY LOGS": [("binlog.000001", 9, "No")],
+            "information_schema.FILES": [],
+            "CREATE UNDO": [],
+        }
+    )
+    check._check_files(cursor, tmp_path, Promised(undo=told), found)
+    assert [kind for kind, _ in found.problems] == [kind]
+
+
+class Server:
+    """Recovers, answers, stops."""
+
+    is_stock = False
+    gave_up = False
+
+    def __init__(self, home: Path, status: int = 0, starts: int = 1) -> None:
+        self.data = home
+        self.log = home / "mysqld.log"
+        self.running = False
+        self._status = status
+        self._starts = starts
+
+    def start_within(self, _seconds: float) -> float:
+        self._starts -= 1
+        if self._starts > 0:
+            self.gave_up = True
+            raise stress.Failure("killed")
+        self.running = True
+        return 1.0
+
+    @contextlib.contextmanager
+    def connect(self, _database: str | None) -> Iterator[SimpleNamespace]:
+        cursor = contextlib.nullcontext(Cursor({"": []}))
+        yield SimpleNamespace(cursor=lambda: cursor)
+
+    def stop(self) -> int:
+        self.running = False
+        return self._status
+
+    def end(self) -> None:
+        self.running = False
+
+    def complaints(self) -> list[str]:
+        return []
+
+
+def recovered(server: Server, monkeypatch: pytest.MonkeyPatch) -> Findings:
+    monkeypatch.setattr(recovery, "check_pages", lambda *_arguments, **_options: None)
+    return recovery.recover(server, Promised(), Setting(), all_pages=False)[0]
+
+
+def test_an_error_does_not_hide_what_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*arguments: object) -> None:
+        found = arguments[-1]
+        assert isinstance(found, Findings)
+        found.add("lost", "one")
+        raise pymysql.OperationalError(1030, "an error of the engine")
+
+    monkeypatch.setattr(recovery, "check", fails)
+    found = recovered(Server(tmp_path), monkeypatch)
+    assert [kind for kind, _ in found.problems] == ["lost", "refused"]
+
+
+@pytest.mark.parametrize(("status", "kinds"), [(0, []), (1, ["crash"]), (-11, ["crash"])])
+def test_a_shutdown_that_fails_is_a_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, kinds: list[str]
+) -> None:
+    monkeypatch.setattr(recovery, "check", lambda *_arguments: None)
+    found = recovered(Server(tmp_path, status), monkeypatch)
+    assert [kind for kind, _ in found.problems] == kinds
+
+
+def test_a_start_that_was_killed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovery, "check", lambda *_arguments: None)
+    found = recovered(Server(tmp_path, starts=2), monkeypatch)
+    assert found.problems == []
+    assert "started again" in found.detail

@@ -1,0 +1,186 @@
+# Copyright (c) 2026, Sluice contributors.
+# GPLv2, see LICENSE.
+"""Does a run in which nothing was tried, or something failed, end as a failure? No server runs."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import kills
+import matrix
+import pytest
+import rig
+from check import Findings
+from cuts import Cut
+from ledger import Promised
+from oplog import HEADER, Kind, Log
+from power_server import stress
+from rounds import COLUMNS, Table
+
+
+def test_purged_logs_are_shrunk_before_they_go() -> None:
+    options = dict(option.partition("=")[::2] for option in matrix.COMMON)
+    chunk = int(options["--loose-binlog-purge-chunk-size"])
+    assert 0 < chunk < int(options["--max-binlog-size"])
+
+
+@pytest.fixture
+def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> argparse.Namespace:
+    monkeypatch.setattr(rig, "BUILD", tmp_path)
+    monkeypatch.setattr(kills, "BUILD", tmp_path)
+    (tmp_path / "run").mkdir()
+    return argparse.Namespace(
+        run="run",
+        preset="debug",
+        workers=1,
+        least=0,
+        minutes=0,
+        matrix="",
+        rounds=0,
+        mode="",
+        cuts=4,
+        seconds=1,
+        seed="1",
+        keep=False,
+        verbose=False,
+    )
+
+
+def test_a_run_without_a_round_has_failed(arguments: argparse.Namespace) -> None:
+    assert rig.run(arguments) == 1
+
+
+def test_a_run_without_a_kill_has_failed(
+    arguments: argparse.Namespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kills.Homes, "base", lambda *_arguments: None)
+    arguments.disk, arguments.series = False, 1
+    assert kills.run(arguments) == 1
+
+
+@pytest.mark.parametrize("names", ["no sync of cables", "no sync of tables,no sync of cables"])
+def test_a_mutant_that_there_is_not_is_named(arguments: argparse.Namespace, names: str) -> None:
+    arguments.matrix = names
+    with pytest.raises(SystemExit, match="no such mutant: no sync of cables"):
+        rig.mutants(arguments)
+
+
+@pytest.mark.parametrize(("found", "status"), [("no start", 0), ("NOT FOUND", 1)])
+def test_a_mutant_that_was_not_found_before_is_missed_still(
+    arguments: argparse.Namespace, tmp_path: Path, found: str, status: int
+) -> None:
+    arguments.matrix = "no sync of tables, fast path off"
+    (tmp_path / "run" / "mutants.csv").write_text(
+        f'mutant,entry,mode,cuts,found,detail\n"{arguments.matrix}",fsync-plain,journal,9,{found},\n'
+    )
+    assert rig.mutants(arguments) == status
+
+
+def a_log(file: Path) -> Log:
+    file.write_bytes(HEADER.pack(3, Kind.MARK, 0, 0, 2, 0, 0) + b"end")
+    return Log(file)
+
+
+class Rig:
+    """Records, but for the recovery; each round has the same result."""
+
+    over = False
+
+    def __init__(self, folder: Path, result: str) -> None:
+        self.run = folder
+        self.memory = folder / "memory"
+        self.result = result
+        self.tried: list[Cut] = []
+
+    def record(self, *_arguments: object) -> Path:
+        place = self.run / "recordings" / "index" / "0"
+        place.mkdir(parents=True)
+        (place / "base").mkdir()
+        a_log(place / "log")
+        return place
+
+    def record_recovery(self, *_arguments: object) -> Path:
+        raise stress.Failure("the server did not start")
+
+    def cut(
+        self, _entry: matrix.Entry, _place: Path, cuts: list[Cut]
+    ) -> Iterator[tuple[Cut, dict[str, object]]]:
+        for cut in cuts:
+            self.tried.append(cut)
+            row: dict[str, object] = dict.fromkeys(COLUMNS, "")
+            of_cut = {"entry": cut.entry, "recording": cut.recording, "mode": cut.mode}
+            yield cut, row | of_cut | {"index": cut.index, "result": self.result}
+
+
+def test_a_recovery_that_cannot_be_recorded_is_a_round(
+    arguments: argparse.Namespace, tmp_path: Path
+) -> None:
+    entry = next(entry for entry in matrix.ENTRIES if entry.name == "index")
+    of_test = Rig(tmp_path, "no start")
+    table = Table(tmp_path / "rounds.csv")
+    rig.one_recording(of_test, entry, 0, arguments, table)
+    assert ("index", "0", "journal", rig.RECOVERY) in table.done
+    assert of_test.tried[-1].at <= 1 and of_test.tried[-1].policy == "files"
+    assert set(table.results) == {"no start"}
+
+
+def test_a_series_ends_with_a_look_at_the_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another worker may have made the rounds that were missing."""
+    of_test = kills.Kills.__new__(kills.Kills)
+    of_test._arguments = argparse.Namespace(
+        seed="1", disk=True, preset="debug", rounds=3, series=20, verbose=False
+    )
+    of_test._folder, of_test._base = tmp_path, tmp_path / "base"
+    of_test._base.mkdir()
+    homes = itertools.count()
+    of_test._homes = SimpleNamespace(home=lambda: tmp_path / f"home{next(homes)}")
+    of_test._until = 0.0
+    of_test._lock = threading.Lock()
+    of_test._file = tmp_path / "rounds.csv"
+    of_test.done, of_test.results = Counter(), Counter()
+    server = SimpleNamespace(start_within=lambda _seconds: 1.0, end=lambda: None)
+    monkeypatch.setattr(kills, "PowerServer", lambda *_arguments: server)
+    asked = []
+
+    def one_round(
+        _server: object, _dice: random.Random, begun: Promised, is_last: Callable[[], bool]
+    ) -> tuple[dict[str, object], Promised, bool]:
+        of_test.done["entry"] += 1  # by the other one
+        asked.append(is_last())
+        row: dict[str, object] = {"result": "ok", "detail": ""}
+        return row, begun, asked[-1]
+
+    monkeypatch.setattr(of_test, "_round", one_round)
+    monkeypatch.setitem(kills.ENTRIES, "entry", [])
+    of_test._run("entry", 1)
+    assert asked == [False, True]
+
+
+def test_the_last_kill_stops_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = []
+    server = SimpleNamespace(
+        complaints=list,
+        log=tmp_path / "mysqld.log",
+        running=False,
+        connect=lambda _database: contextlib.nullcontext(),
+        data=tmp_path,
+        stop=lambda: stopped.append(True) or 0,
+    )
+    monkeypatch.setattr(kills, "start", lambda _server, _found: 1.0)
+    monkeypatch.setattr(kills, "check", lambda *_arguments: None)
+    monkeypatch.setattr(kills, "check_pages", lambda *_arguments, **_options: None)
+    for last in (False, True):
+        found, _, told = kills.look(server, Promised(), kills.Setting(), lambda last=last: last)
+        assert isinstance(found, Findings) and found.problems == []
+        assert told == last
+    assert stopped == [True]
