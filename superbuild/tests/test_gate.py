@@ -26,7 +26,7 @@ def test_the_headers_as_they_are():
     ("header", "text", "said"),
     [
         ("fil0gate.h", " || other.is_listed()", "copy of a gate: line"),
-        ("fil0written.h", "m_end.store(end);", "w->written.size() == 0"),
+        ("fil0written.h", "m_end.store(end);", "list.size() == 0"),
     ],
 )
 def test_a_fault_is_noticed(checkout, header, text, said):

@@ -169,7 +169,7 @@ def replaced(toy: Toy, mode: str) -> tuple[int, int]:
         if not marks:
             continue
         data = (image / "file").read_bytes()
-        if len(data) != 3000 or data != data[:1] * 3000:
+        if len(data) != 3000 or data != data[:1] * 3000 or not data.isdigit():
             broken += 1
         elif int(data[:1]) < int(marks[-1]):
             stale += 1
