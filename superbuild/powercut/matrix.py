@@ -104,7 +104,7 @@ ENCRYPT = [
 TORN = frozenset({"no start", "crash", "corrupt", "pages", "refused"})
 WEAK = frozenset({"lost", "binlog", "gtid", "stray"})
 
-#: The server's upper half never syncs a directory.
+#: The server's upper half syncs no directory for a new binary log.
 NAMES = frozenset({"lost", "half", "binlog", "gtid", "purge", "stray", "files", "no start"})
 
 
