@@ -8,7 +8,7 @@ import os
 import stat
 from dataclasses import dataclass, field
 
-from oplog import KEEP_SIZE, PUNCH_HOLE, Kind
+from oplog import KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE, Kind
 
 
 @dataclass(slots=True)
@@ -35,14 +35,62 @@ class Naming:
 
 
 @dataclass(slots=True)
+class Extent:
+    """How long a file is, and which parts have no block that was ever written."""
+
+    size: int = 0
+    holes: list[tuple[int, int]] = field(default_factory=list)
+
+    def grows(self, write: Change) -> bool:
+        """Does a write change size or allocation?"""
+        return write.end > self.size or any(
+            start < write.end and write.start < end for start, end in self.holes
+        )
+
+    def apply(self, change: Change) -> None:
+        start, end = change.start, change.end
+        hole: tuple[int, int] | None = None
+        if change.kind == Kind.TRUNCATE:
+            self._fill(start, max(self.size, start))
+            hole = self.size, start
+            self.size = start
+        elif change.kind == Kind.WRITE:
+            if not self.grows(change):
+                return
+            self._fill(start, end)
+            hole = self.size, start
+            self.size = max(self.size, end)
+        else:
+            if change.flags & (PUNCH_HOLE | ZERO_RANGE):
+                self._fill(start, end)
+                self.holes.append((start, min(end, max(self.size, start))))
+            if not change.flags & KEEP_SIZE:
+                hole = self.size, end  # allocated, but marked as not written
+                self.size = max(self.size, end)
+        if hole is not None:
+            self.holes.append(hole)
+        self.holes = [(start, end) for start, end in self.holes if start < end]
+
+    def _fill(self, start: int, end: int) -> None:
+        """There is none between these any more."""
+        self.holes = [
+            part
+            for hole in self.holes
+            for part in ((hole[0], min(hole[1], start)), (max(hole[0], end), hole[1]))
+        ]
+
+
+@dataclass(slots=True)
 class Inode:
     mode: int
     target: str = ""
-    size: int = 0  #: that survives
+    kept: Extent = field(default_factory=Extent)  #: that survives
+    now: Extent = field(default_factory=Extent)  #: that the server sees
     pending: list[Change] = field(default_factory=list)
     names: dict[str, int] = field(default_factory=dict)  #: that survive, of a directory
-    #: metadata of it has changed since the last sync of it
-    touched: bool = False
+    #: Records that changed it last: what fsync makes the journal keep, and fdatasync.
+    changed: int = -1
+    touched: int = -1
 
     @property
     def is_dir(self) -> bool:
@@ -95,7 +143,7 @@ def clip_for(writes: list[Change], change: Change) -> list[Change]:
     """Writes that came before a truncation or a hole that survives."""
     if change.kind == Kind.TRUNCATE:
         return clip(writes, change.start, None)
-    if change.flags & PUNCH_HOLE:
+    if change.flags & (PUNCH_HOLE | ZERO_RANGE):
         return clip(writes, change.start, change.end)
     return writes
 
@@ -104,10 +152,9 @@ def resize(fd: int, change: Change, size: int) -> int:
     if change.kind == Kind.TRUNCATE:
         os.ftruncate(fd, change.start)
         return change.start
-    if change.flags & PUNCH_HOLE:
+    if change.flags & (PUNCH_HOLE | ZERO_RANGE):
         for start in range(change.start, min(change.end, size), 1 << 20):
             os.pwrite(fd, bytes(min(1 << 20, min(change.end, size) - start)), start)
-        return size
     if not change.flags & KEEP_SIZE and change.end > size:
         os.ftruncate(fd, change.end)
         return change.end

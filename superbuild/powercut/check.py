@@ -27,6 +27,7 @@ from ledger import (
 )
 from load import CREATE_UNDO, Setting
 
+PATIENCE = 300  #: seconds that a server may go on removing files
 STEPS_AHEAD = 1  #: what a client may have had committed beyond what it was told
 
 
@@ -235,6 +236,8 @@ def _same(
 SEQUENCE = re.compile(r"/\* ([RDI]) (\d+)(?: (\d+))? \*/")
 GTID = re.compile(r"GTID_NEXT= '([0-9a-f-]+):(\d+)'")
 FIRST_LOG = "binlog.000001"
+#: Logs of truncations of the undo tablespaces that are always there.
+IMPLICIT_LOGS = ("undo_1_", "undo_2_")
 
 
 def _check_binlog(
@@ -335,7 +338,7 @@ def _check_files(
     cursor: pymysql.cursors.Cursor, data: Path, promised: Promised, found: Findings
 ) -> None:
     # A purge goes on in the background.
-    limit = time.monotonic() + 300
+    limit = time.monotonic() + PATIENCE
     while True:
         cursor.execute("SHOW GLOBAL STATUS LIKE 'Binlog_purge_files_pending'")
         rows = cursor.fetchall()
@@ -355,6 +358,8 @@ def _check_files(
         found.add("files", f"in the index, not on disk: {sorted(listed - there)[:3]}")
     if there - listed:
         found.add("stray", f"on disk, not in the index: {sorted(there - listed)[:3]}")
+    for file in _remains(data, promised, limit):
+        found.add("stray", f"{file.name} of {file.stat().st_size} bytes is left")
     cursor.execute("SELECT FILE_NAME FROM information_schema.FILES WHERE FILE_NAME IS NOT NULL")
     known = {Path(row[0]).name for row in cursor.fetchall() if row[0]}
     for file in [*data.glob("pc/*"), *data.glob("pcddl/*"), *data.glob("*.ib[ud]")]:
@@ -372,3 +377,21 @@ def _check_files(
             found.add(
                 kind, f"{file.relative_to(data)} of {size} bytes belongs to no tablespace{more}"
             )
+
+
+def _remains(data: Path, promised: Promised, limit: float) -> list[Path]:
+    """Files of a change that a start has to end, and did not.
+
+    A truncation that begins after the start has its log, too, but ends. A start that finds the
+    log of a CREATE UNDO TABLESPACE that was lost keeps it, for the next one of that number.
+    """
+    left = {
+        file
+        for file in (*data.rglob("undo_*_trunc.log"), *data.parent.glob("keyring.*"))
+        if promised.undo or file.name.startswith(("keyring", *IMPLICIT_LOGS))
+    }
+    while left := {file for file in left if file.exists()}:
+        if time.monotonic() > limit:
+            break
+        time.sleep(0.05)
+    return sorted(left)

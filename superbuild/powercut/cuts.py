@@ -18,6 +18,7 @@ WEIGHTS = {"lost": 4, "kept": 1, "names": 2, "data": 2, "files": 4, "torn": 5, "
 FILES = [
     ("doublewrite", r"\.b?dblwr$"),
     ("redo", r"/#innodb_redo/"),
+    ("truncation", r"/undo_\d+_trunc\.log$"),
     ("undo", r"/undo_\d+$|\.ibu$"),
     ("system", r"/ibdata\d+$"),
     ("dictionary", r"/mysql\.ibd$"),

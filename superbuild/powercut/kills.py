@@ -38,7 +38,7 @@ from homes import BUILD, Homes, not_a_socket
 from ledger import Promised
 from load import Load, Setting, is_gone
 from power_server import PowerServer, stress
-from recovery import check_pages, errors_of, start, stop
+from recovery import check_pages, errors_of, reason, start, stop
 from rounds import good, processor_seconds
 
 SWITCHES = {
@@ -58,6 +58,8 @@ ENTRIES |= {
     for name in (next(iter(ENTRIES)), next(reversed(ENTRIES)))
 }
 WHEN = {"load": 8, "shutdown": 1, "start": 1}
+#: A kill that comes too late for one of these says so.
+TOO_LATE = {when: f"after {when}" for when in ("start", "shutdown")}
 COLUMNS = [
     "entry",
     "preset",
@@ -180,17 +182,18 @@ class Kills:
         if when == "shutdown":
             server.ask_to_stop()
             time.sleep(pause)
+            when = when if server.running else TOO_LATE[when]
         server.end()
         running.join()
         promised = Promised.read(marks, begun)
+        if when == "start" and begin_and_kill(server, pause):
+            when = TOO_LATE[when]
         row: dict[str, object] = {
             "when": when,
             "load_seconds": round(seconds, 1),
             "acknowledged": promised.commits - begun.commits,
             "promised": promised.commits,
         }
-        if when == "start":
-            begin_and_kill(server, pause)
         found, recovery, stopped = look(server, promised, self._setting, is_last)
         for error in running.errors:
             found.add("client", error)
@@ -219,7 +222,7 @@ class Kills:
             self.results[str(row["result"])] += 1
             if row["result"] != "ok" or row["detail"] or self._arguments.verbose:
                 print(
-                    f"{row['entry']} {row['series']}.{row['kill']}, in {row['when']}, "
+                    f"{row['entry']} {row['series']}.{row['kill']}, {row['when']}, "
                     f"{row['promised']} acknowledged, {row['seconds']} s: "
                     f"{row['result']}: {row['detail']}",
                     flush=True,
@@ -234,14 +237,15 @@ class Kills:
         shutil.copytree(files, failure / "files", symlinks=True, ignore=not_a_socket)
 
 
-def begin_and_kill(server: PowerServer, after: float) -> None:
-    """A start that does not come to its end, or just so."""
+def begin_and_kill(server: PowerServer, after: float) -> bool:
+    """A start that does not come to its end; if it does, returns True."""
     timer = threading.Timer(after, server.end)
     timer.start()
     try:
         server.start()
+        return True
     except stress.Failure:
-        pass  # expected; a defect shows in the start that follows
+        return False  # expected; a defect shows in the start that follows
     finally:
         timer.join()
         server.end()
@@ -257,8 +261,8 @@ def look(
         server.log.rename(server.home / f"mysqld.{time.time_ns()}.log")
     try:
         recovery = start(server, found)
-    except stress.Failure:
-        found.add("no start", " / ".join(line[28:220] for line in errors_of(server)[-3:]))
+    except stress.Failure as failure:
+        found.add("no start", reason(errors_of(server)[-3:], failure))
         return found, 0.0, False
     try:
         with server.connect(None) as connection:
@@ -311,8 +315,11 @@ def run(arguments: argparse.Namespace) -> int:
 def table(arguments: argparse.Namespace) -> int:
     """Rounds by settings."""
     rows = [row for run in arguments.run.split(",") for row in read(BUILD / run / "rounds.csv")]
-    print("| settings | kills | in load, start, shutdown | acknowledged | lost | found |")
-    print("|---|---|---|---|---|---|")
+    print(
+        "| settings | kills | in load, start, shutdown | after start, shutdown "
+        "| acknowledged | lost | found |"
+    )
+    print("|---|---|---|---|---|---|---|")
     for entry in ENTRIES:
         own = [row for row in rows if row["entry"] == entry]
         when = collections.Counter(row["when"] for row in own)
@@ -320,6 +327,7 @@ def table(arguments: argparse.Namespace) -> int:
         found = ", ".join(f"{n} {result}" for result, n in sorted(results.items())) or "nothing"
         print(
             f"| `{entry}` | {len(own)} | {when['load']}, {when['start']}, {when['shutdown']} "
+            f"| {when[TOO_LATE['start']]}, {when[TOO_LATE['shutdown']]} "
             f"| {sum(int(row['acknowledged']) for row in own)} "
             f"| {sum(int(row['lost']) for row in own)} | {found} |"
         )

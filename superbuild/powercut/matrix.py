@@ -214,6 +214,13 @@ MUTANTS = [
     Mutant("no sync of tables", "fsync", "journal", (r"/pc(ddl)?/.*\.ibd$",)),
     Mutant("no sync of the dictionary", "fsync", "journal", (r"/mysql\.ibd$",)),
     Mutant("no sync of undo tablespaces", "fsync", "journal", (r"/undo_\d+$|\.ibu$",)),
+    Mutant(
+        "no sync of logs of undo truncation",
+        "fsync",
+        "journal",
+        (r"/undo_\d+_trunc\.log$",),
+        near="truncation|(create|unlink) undo",
+    ),
     Mutant("no sync of the system tablespace", "fsync", "journal", (r"/ibdata1$",)),
     Mutant("no sync of doublewrite files", "fsync", "journal", (r"\.b?dblwr$",)),
     Mutant("no sync of the redo log", "fsync", "journal", (r"/#innodb_redo/",)),
@@ -232,7 +239,7 @@ MUTANTS = [
         (r"~purge~",),
         near="purge list|link binlog",
     ),
-    # A journal is committed by the sync of any file, so this needs the strict mode.
+    # A journal is committed by the sync of any file that grew, so this needs the strict mode.
     Mutant(
         "no sync of directories of tables",
         "fsync",

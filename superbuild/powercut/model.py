@@ -13,12 +13,12 @@ posix      A file's content survives by a sync of that file, a name by a sync of
            that changes of one name keep their order, and a rename is one change.
 journal    A journal as ext4's with data=ordered: changes of names, truncations, and
            allocations survive in the order in which they were made, up to some
-           point. A sync makes all of them survive that were made before it began.
-           What a file grew by a write has its data.
+           point. A sync makes them survive up to the last one of its own file or
+           directory. What a file grew by a write has its data.
 ordered    The same on one device with a cache, which each sync empties: then an
-           O_DIRECT write that changed no allocation survives the sync of any file.
+           O_DIRECT write survives the sync of any file, if its allocation did.
 protected  The same on a device whose cache survives the failure: such a write
-           survives as soon as it has ended.
+           survives as soon as it has ended and its allocation survives.
 
 In all, of what was written into a file since its sync each sector may have any
 content that it had meanwhile.
@@ -32,7 +32,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from changes import Change, Inode, Naming, clip, clip_for, resize, set_name
+from changes import Change, Extent, Inode, Naming, clip, clip_for, resize, set_name
 from oplog import DATASYNC, DIRECT, ROOT, Kind, Log, Record
 from picker import Picker
 
@@ -50,17 +50,15 @@ class Contents:
     def path(self, ino: int) -> Path:
         return self.folder / str(ino)
 
-    def apply(self, fd: int, changes: list[Change], size: int) -> int:
-        """Returns the size the file has then."""
+    def apply(self, fd: int, changes: list[Change], extent: Extent) -> None:
         view = self._log.view
         for change in changes:
             if change.kind == Kind.WRITE:
                 data = view[change.where : change.where + change.end - change.start]
                 os.pwrite(fd, data, change.start)
-                size = max(size, change.end)
             else:
-                size = resize(fd, change, size)
-        return size
+                resize(fd, change, extent.size)
+            extent.apply(change)
 
 
 class Disk:
@@ -81,6 +79,9 @@ class Disk:
         self.inodes: dict[int, Inode] = {ROOT: Inode(stat.S_IFDIR | 0o755)}
         self.namings: list[Naming] = []
         self._dirty: set[int] = set()  #: inodes with changes pending
+        self.committed = 0  #: records before this one, as far as they are in the journal
+        self._grows: set[int] = set()  #: writes that change size or allocation, and have not ended
+        self._wanted: dict[int, int] = {}  #: syncs that have begun: record to commit
         self.ignored = 0  #: syncs that did nothing
         self._lies = lies or []
         self._contents = Contents(folder, log)
@@ -102,7 +103,7 @@ class Disk:
             path = base / self.path(record.ino)
             if inode.is_file:
                 copy(path, self._contents.path(record.ino))
-                inode.size = path.stat().st_size
+                inode.kept.size = inode.now.size = path.stat().st_size
             elif stat.S_ISLNK(record.b):
                 inode.target = os.readlink(path)
             self.at = record.number + 1
@@ -130,41 +131,44 @@ class Disk:
             assert inode is not None
             if self._is_scratch(record.ino):
                 return
-            self._dirty.add(record.ino)
-            inode.pending.append(
-                Change(
-                    record.number,
-                    kind,
-                    record.a,
-                    record.a + record.length,
-                    record.where,
-                    None,
-                    record.flags,
-                )
-            )
+            end = record.a + record.length
+            change = Change(record.number, kind, record.a, end, record.where, None, record.flags)
+            if inode.now.grows(change):
+                self._grows.add(record.number)
+            self._changes(record.ino, inode, change)
         elif kind == Kind.DONE:
             assert inode is not None
             for change in reversed(inode.pending):
                 if change.number == record.a:
                     change.done = record.number
                     break
+            if record.a in self._grows:
+                self._grows.remove(record.a)
+                inode.touched = max(inode.touched, record.a)
             if self.mode == "protected":
                 self._empty_device(record.ino, inode, record.number + 1)
         elif kind in (Kind.TRUNCATE, Kind.FALLOCATE):
             if inode is None:  # the marks
                 return
-            self._dirty.add(record.ino)
             end = record.a + (record.b if kind == Kind.FALLOCATE else 0)
-            inode.pending.append(
-                Change(record.number, kind, record.a, end, 0, record.number, record.flags)
-            )
-            inode.touched = True
+            change = Change(record.number, kind, record.a, end, 0, record.number, record.flags)
+            self._changes(record.ino, inode, change)
+            inode.touched = record.number
         elif kind == Kind.SYNC:
-            pass
+            if inode is not None:
+                last = inode.touched
+                if not record.flags & DATASYNC:
+                    last = max(last, inode.changed)
+                self._wanted[record.number] = last
         elif kind == Kind.SYNCED:
             self._synced(record.ino, self.log.records[record.a])
         elif kind in (Kind.MKNOD, Kind.LINK, Kind.UNLINK, Kind.RENAME):
             self._renamed(record)
+
+    def _changes(self, ino: int, inode: Inode, change: Change) -> None:
+        self._dirty.add(ino)
+        inode.pending.append(change)
+        inode.now.apply(change)
 
     def _is_scratch(self, ino: int) -> bool:
         """Files that a server makes anew when it starts: nobody wants to know."""
@@ -177,7 +181,7 @@ class Disk:
         ino = record.ino
         if kind == Kind.MKNOD:
             name, *target = self.log.name(record).split("\0")
-            inode = Inode(record.b, target[0] if target else "", touched=True)
+            inode = Inode(record.b, target[0] if target else "", touched=record.number)
             self.inodes[ino] = inode
             if inode.is_file:
                 self._contents.path(ino).touch()
@@ -192,10 +196,10 @@ class Disk:
             self.seen[ino] = (record.b, new)
             entries = [(record.a, name, None), (record.b, new, ino)]
         inode = self.inodes[ino]
-        # Not a file that has another name: ext4 has only its time of change to write then.
-        inode.touched = inode.touched or inode.is_dir
+        # Of a file that has another name ext4 has only the time of change to write.
+        inode.changed = record.number
         for directory, _, _ in entries:
-            self.inodes[directory].touched = True
+            self.inodes[directory].touched = record.number
         self.namings.append(
             Naming(record.number, ino, entries, kind == Kind.UNLINK and inode.is_dir)
         )
@@ -204,12 +208,12 @@ class Disk:
         inode = self.inodes.get(ino)
         if inode is None:
             return
+        last = self._wanted.pop(begun.number)
         path = self.path(ino)
         if any(lie.search(path + "/" if inode.is_dir else path) for lie in self._lies):
             self.ignored += 1
             return
         before = begun.number
-        grew = inode.is_file and self._grew(inode)
         if inode.is_file:
             self._settle(
                 ino, inode, lambda change: change.done is not None and change.done < before
@@ -226,19 +230,19 @@ class Disk:
                     ]
                 )
             return
-        # fsync writes the times of a file, so it always commits; fdatasync need not.
-        if not begun.flags & DATASYNC or inode.touched or grew:
-            self._settle_names([n for n in self.namings if n.number < before])
+        if last >= self.committed:
+            self.committed = last + 1
+            self._settle_names([n for n in self.namings if n.number <= last])
             for number in self._dirty:
-                self._settle_sizes(number, self.inodes[number], before)
-            inode.touched = False
+                self._settle_sizes(number, self.inodes[number], last + 1)
         if self.mode != "journal":
             for number in self._dirty:
                 self._empty_device(number, self.inodes[number], before)
         self._dirty = {number for number in self._dirty if self.inodes[number].pending}
 
     def _empty_device(self, ino: int, inode: Inode, before: int) -> None:
-        """What O_DIRECT has written where the file was allocated does not need its journal."""
+        """What O_DIRECT has written survives with its allocation: the kernel tells the journal
+        that a block was written before the write ends."""
         self._settle(
             ino,
             inode,
@@ -247,14 +251,10 @@ class Disk:
                 and change.kind == Kind.WRITE
                 and change.done is not None
                 and change.done < before
-                and change.end <= inode.size
+                and (change.done < self.committed or not inode.kept.grows(change))
             ),
             in_order=True,
         )
-
-    @staticmethod
-    def _grew(inode: Inode) -> bool:
-        return any(c.kind != Kind.WRITE or c.end > inode.size for c in inode.pending)
 
     def _settle(
         self, ino: int, inode: Inode, which: Callable[[Change], bool], *, in_order: bool = False
@@ -271,7 +271,7 @@ class Disk:
             return
         fd = os.open(self._contents.path(ino), os.O_WRONLY)
         try:
-            inode.size = self._contents.apply(fd, settled, inode.size)
+            self._contents.apply(fd, settled, inode.kept)
         finally:
             os.close(fd)
         if in_order and rest:
@@ -295,11 +295,7 @@ class Disk:
                     rest.append(change)
                     continue
                 rest = clip_for(rest, change)
-                if change.kind == Kind.TRUNCATE and change.start > inode.size:
-                    os.ftruncate(fd, change.start)
-                    inode.size = change.start
-                else:
-                    inode.size = resize(fd, change, inode.size)
+                self._contents.apply(fd, [change], inode.kept)
         finally:
             os.close(fd)
         inode.pending = rest
@@ -408,7 +404,7 @@ class Disk:
         copy(self._contents.path(ino), file)
         if not inode.pending:
             return
-        size = inode.size
+        size = inode.kept.size
         writes: list[Change] = []
         with file.open("r+b", buffering=0) as opened:
             fd = opened.fileno()

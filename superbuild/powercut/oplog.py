@@ -22,6 +22,7 @@ DATASYNC = 4
 
 KEEP_SIZE = 1
 PUNCH_HOLE = 2
+ZERO_RANGE = 16
 
 
 class Kind(enum.IntEnum):

@@ -19,7 +19,7 @@ tablespace, of which a shutdown changes one sector in its place.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +31,8 @@ PAGE = 16384
 BLOCK = 512  #: of the redo log
 REDO_HEADER = 4 * BLOCK
 CHECKPOINTS = (BLOCK, 3 * BLOCK)  #: where a redo file has them
+#: What a load writes.
+LOOKED_AT = ("pages", "copies", "checkpoints")
 TABLESPACES = ("table", "dictionary", "system", "undo")
 
 
@@ -86,6 +88,7 @@ class Order:
     redo_starts: dict[int, int] = field(default_factory=dict)
     seen: dict[int, tuple[int, str]] = field(default_factory=dict)
     kinds: dict[int, str] = field(default_factory=dict)
+    looked: Counter[str] = field(default_factory=Counter)  #: how many pages and so on
 
     def path(self, ino: int) -> str:
         parts = []
@@ -148,22 +151,28 @@ class Order:
             end = self.redo_end(ino, record.a, data)
             self.redo[ino].append(Write(record.number, Page(0, 0, end)))
             if record.a in CHECKPOINTS:
+                self.looked["checkpoints"] += 1
                 yield from self.is_checkpoint(int.from_bytes(data[8:16]))
         elif kind == "doublewrite":
             for at in range(0, len(data), PAGE):
                 page = Page.read(data[at:])
+                self.looked["copies"] += page.lsn != 0
                 yield from self.needs_redo(page, "doublewrite")
                 slot = ino, (record.a + at) // PAGE
                 self.over[slot].append(Write(record.number, page))
                 yield from self.is_overwritten(slot)
-        elif kind in TABLESPACES and len(data) == PAGE:
-            page = Page.read(data)
-            if page.lsn == 0 or page.identity == (0, 0):
-                return
-            yield from self.needs_redo(page, kind)
-            self.pages[ino].append(Write(record.number, page))
-            if not self.has_copy(page):
-                yield f"whole copy: {self.path(ino)}: {page} is written without one"
+        elif kind in TABLESPACES and len(data) % PAGE:
+            self.looked["other writes"] += 1
+        elif kind in TABLESPACES:
+            for at in range(0, len(data), PAGE):
+                page = Page.read(data[at:])
+                if page.lsn == 0 or page.identity == (0, 0):
+                    continue
+                self.looked["pages"] += 1
+                yield from self.needs_redo(page, kind)
+                self.pages[ino].append(Write(record.number, page))
+                if not self.has_copy(page):
+                    yield f"whole copy: {self.path(ino)}: {page} is written without one"
 
     def needs_redo(self, page: Page, what: str) -> Iterator[str]:
         if page.lsn > self.synced_redo:
@@ -218,9 +227,25 @@ class Order:
             self.pages[ino] = [w for w in self.pages[ino] if not w.survives(begun)]
 
 
-def violations(log: Log, base: Path, lies: tuple[str, ...] = ()) -> Iterator[tuple[int, str]]:
+def look(
+    log: Log, place: Path, lies: tuple[str, ...] = ()
+) -> tuple[list[tuple[int, str]], Counter[str]]:
+    """What breaks a rule in the folder of a recording, and how much was looked at."""
+    looked: Counter[str] = Counter(dict.fromkeys(LOOKED_AT, 0))
+    broken = list(violations(log, place / "base", lies, looked))
+    # A recovery, which has marks of its load, need not write any.
+    if not (place / "marks").exists():
+        broken += [(len(log.records), f"no {what}") for what in LOOKED_AT if not looked[what]]
+    return broken, looked
+
+
+def violations(
+    log: Log, base: Path, lies: tuple[str, ...] = (), looked: Counter[str] | None = None
+) -> Iterator[tuple[int, str]]:
     """Places of a recording where a rule is broken, and how; lies: as in model.py."""
     order = Order([re.compile(lie) for lie in lies])
+    if looked is not None:
+        order.looked = looked
     for record in log.records:
         kind = record.kind
         if kind in (Kind.BASE, Kind.MKNOD):

@@ -32,7 +32,7 @@ def recover(
     try:
         try:
             recovery = start(server, found)
-        except stress.Failure:
+        except stress.Failure as failure:
             errors = errors_of(server)
             kind = "no start"
             if may_refuse(promised, setting) and any(REDO_OFF in error for error in errors):
@@ -43,7 +43,7 @@ def recover(
                 kind = "known: first page"
             elif server.is_stock and any("check if keyring is loaded" in error for error in errors):
                 kind = "known: keyring"
-            found.add(kind, " / ".join(line[28:220] for line in errors[:3]))
+            found.add(kind, reason(errors[:3], failure))
             return found, recovery
         try:
             with server.connect(None) as connection:
@@ -104,6 +104,11 @@ def has_copy(server: PowerServer, space: int, page_number: int) -> bool:
     return False
 
 
+def reason(errors: list[str], failure: stress.Failure) -> str:
+    """Why a server did not start."""
+    return " / ".join(line[28:220] for line in errors) or str(failure).partition("\n")[0]
+
+
 def start(server: PowerServer, found: Findings) -> float:
     """A debug server that finds a page corrupt can hang; a busy machine takes its time."""
     busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
@@ -112,6 +117,10 @@ def start(server: PowerServer, found: Findings) -> float:
     except stress.Failure:
         if not server.gave_up or errors_of(server):
             raise
+        if server.was_idle:
+            raise stress.Failure(
+                f"the start hung: idle when killed after {90 * busy:.0f} s"
+            ) from None
         found.notes.append(f"killed after a start of {90 * busy:.0f} s, started again")
         return server.start_within(1800)
 

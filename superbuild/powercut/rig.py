@@ -44,7 +44,7 @@ from ledger import Promised
 from load import Load
 from model import MODES, Disk
 from oplog import Log
-from order import violations
+from order import look
 from picker import POLICIES, Picker
 from power_server import PowerServer, stress
 from recording import Recording
@@ -363,7 +363,8 @@ def one_recording(
 def look_at_order(rig: Rig, entry: matrix.Entry, place: Path, mode: str, table: Table) -> None:
     """A row for the whole recording, if it breaks a rule of order.py."""
     log = Log(place / "log")
-    broken = list(violations(log, place / "base"))
+    broken, looked = look(log, place)
+    print(f"{entry.name}/{place.name}: order of {counts(looked)}", flush=True)
     if not broken:
         return
     row: dict[str, object] = {
@@ -385,6 +386,10 @@ def look_at_order(rig: Rig, entry: matrix.Entry, place: Path, mode: str, table: 
     table.add(row)
     say(row)
     (place / "needed").touch()
+
+
+def counts(looked: collections.Counter[str]) -> str:
+    return ", ".join(f"{number} {what}" for what, number in looked.items())
 
 
 def failure_before_recovery(entry: matrix.Entry, log: Log, number: int, seed: str) -> Cut:
@@ -519,8 +524,8 @@ def order(arguments: argparse.Namespace) -> int:
     if arguments.matrix not in lies:
         raise SystemExit(f"power cuts: no such mutant: {arguments.matrix}")
     log = Log(place / "log")
-    broken = list(violations(log, place / "base", lies[arguments.matrix]))
-    print(f"{len(log.records)} records, a rule is broken {len(broken)} times")
+    broken, looked = look(log, place, lies[arguments.matrix])
+    print(f"{len(log.records)} records, {counts(looked)}: broken {len(broken)} times")
     for number, text in broken[:10]:
         print(f"{number}: {text}")
     return 1 if broken else 0

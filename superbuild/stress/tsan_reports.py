@@ -45,8 +45,10 @@ _ON_PURPOSE = {
     ("buf0lrustats.cc", "buf_lru_stats_not_old"): "upstream's counter of evictions",
     ("buf0lrustats.cc", "buf_lru_hook_accessed"): "which part a page is in; is anything evicted",
     ("buf0lruevict.cc", "evict"): "upstream's counter of what was read ahead in vain, as elsewhere",
-    # A lambda of walk().
-    ("buf0lruevict.cc", "operator"): "upstream's flag that a search is worth while, read in each",
+    (
+        "buf0lruevict.cc",
+        "lambda of walk",
+    ): "upstream's flag that a search is worth while, read in each",
     ("buf0lruflusher.h", "written"): "the same flag",
     ("buf0lruflusher.h", "state"): "lengths of lists, which plan a walk and bound nothing else",
     # The constructor of a descriptor that is being copied, beside one who counts pages.
@@ -54,12 +56,12 @@ _ON_PURPOSE = {
     ("buf0lruhook.h", "index"): "the same",
     ("buf0lruwalk.h", "buf_lru_walk"): "a page's state, looked at again under its mutex",
     ("buf0lrunames.cc", "resolve"): "an index that is being created",
-    # A lambda of look_through_pool().
-    ("buf0lruindex.cc", "operator"): "which part a page is in",
-    # A lambda of resolve().
-    ("buf0lrunames.cc", "operator"): "an index that is being created",
-    # A lambda of buf_lru_trace_set().
-    ("buf0lrutrace.cc", "operator"): "which page it is, looked at again under its mutex",
+    ("buf0lruindex.cc", "lambda of look_through_pool"): "which part a page is in",
+    ("buf0lrunames.cc", "lambda of resolve"): "an index that is being created",
+    (
+        "buf0lrutrace.cc",
+        "lambda of buf_lru_trace_set",
+    ): "which page it is, looked at again under its mutex",
     ("buf0buf.ic", "buf_page_set_old"): "which part a page is in, read without a latch by upstream",
     ("buf0buf.ic", "buf_page_peek_if_too_old"): "the same",
     ("purger_thread.cc", "is_pause_due"): "a setting, as the server reads its own",
@@ -171,6 +173,18 @@ def name_of(function: str) -> str:
     return qualified.rpartition("::")[2]
 
 
+def name_in(frames: list[Frame]) -> str:
+    """That of the first frame; of a lambda, which function it is of: the next one of its file."""
+    function, file, _ = frames[0]
+    name = name_of(function)
+    if "operator()" not in function:
+        return name
+    if name == "operator":
+        outer = (name_of(other) for other, where, _ in frames[1:] if where == file)
+        name = next((other for other in outer if other != "operator"), "unknown")
+    return f"lambda of {name}"
+
+
 def place(
     report: list[str],
     kind: str,
@@ -185,14 +199,14 @@ def place(
         if kind == "data race":
             if not access:
                 continue
-            function, file, line = code[0]
+            _, file, line = code[0]
             name = Path(file).name
-            known_one = (name, name_of(function)) in _ON_PURPOSE
+            known_one = (name, name_in(code)) in _ON_PURPOSE
             ours = ours or ((name in own or (name, int(line)) in added) and not known_one)
         else:
             ours = ours or any(Path(frame[1]).name in own for frame in frames)
-        function, file, line = code[0]
-        where.append(f"{name_of(function)} {Path(file).name}:{line}")
+        _, file, line = code[0]
+        where.append(f"{name_in(code)} {Path(file).name}:{line}")
     return f"{kind}: " + " | ".join(where[:2]), ours
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +20,7 @@ import recovery
 from check import Findings
 from ledger import Promised, Tables, definition
 from load import Setting
-from power_server import stress
+from power_server import PowerServer, stress
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 Rows = list[tuple[object, ...]]
@@ -182,11 +184,43 @@ def test_the_file_of_a_lost_undo_tablespace_is_not_upstreams(
     assert [kind for kind, _ in found.problems] == [kind]
 
 
+@pytest.mark.parametrize(
+    ("name", "undo", "kinds"),
+    [
+        ("data/undo_1_trunc.log", False, ["stray"]),
+        ("data/#innodb_redo/undo_2_trunc.log", True, ["stray"]),
+        ("data/undo_3_trunc.log", True, ["stray"]),
+        ("data/undo_3_trunc.log", False, []),  # of a statement that was lost
+        ("keyring.backup", False, ["stray"]),
+        ("keyring.backup.new", False, ["stray"]),
+        ("keyring", False, []),
+    ],
+)
+def test_what_a_start_has_to_remove_is_missed_if_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, undo: bool, kinds: list[str]
+) -> None:
+    monkeypatch.setattr(check, "PATIENCE", 0)
+    for file in ("data/binlog.000001", name):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).touch()
+    cursor = Cursor(
+        {
+            "files_pending": [],
+            "SHOW BINARY LOGS": [("binlog.000001", 9, "No")],
+            "information_schema.FILES": [],
+        }
+    )
+    found = Findings()
+    check._check_files(cursor, tmp_path / "data", Promised(undo=undo), found)
+    assert [kind for kind, _ in found.problems] == kinds
+
+
 class Server:
     """Recovers, answers, stops."""
 
     is_stock = False
     gave_up = False
+    was_idle = False
 
     def __init__(self, home: Path, status: int = 0, starts: int = 1) -> None:
         self.data = home
@@ -252,3 +286,43 @@ def test_a_start_that_was_killed_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     found = recovered(Server(tmp_path, starts=2), monkeypatch)
     assert found.problems == []
     assert "started again" in found.detail
+
+
+def test_a_start_that_hangs_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(tmp_path, starts=2)
+    server.was_idle = True
+    found = recovered(server, monkeypatch)
+    assert [kind for kind, _ in found.problems] == ["no start"]
+    assert "idle" in found.detail
+
+
+class Starting(PowerServer):
+    """A start that does not end."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def start(self) -> float:
+        self._process = subprocess.Popen([sys.executable, "-c", self._program])
+        self._process.wait()
+        raise stress.Failure("killed")
+
+
+@pytest.mark.parametrize(
+    ("program", "idle"), [("import time; time.sleep(60)", True), ("while True: pass", False)]
+)
+def test_a_start_that_uses_the_processor_does_not_hang(program: str, *, idle: bool) -> None:
+    server = Starting(program)
+    with pytest.raises(stress.Failure):
+        server.start_within(3)
+    assert (server.gave_up, server.was_idle) == (True, idle)
+
+
+def test_a_server_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pymysql.connect() takes no answer for none only if it is told how long to wait."""
+    told: dict[str, object] = {}
+    monkeypatch.setattr(pymysql, "connect", lambda **options: told.update(options))
+    server = Starting("")
+    server.socket = Path("socket")
+    server.connect()
+    assert told["read_timeout"] and told["write_timeout"]

@@ -2,11 +2,18 @@
 # GPLv2, see LICENSE.
 """Some kills with all of our switches on, and with them off."""
 
+import random
 from pathlib import Path
+from types import SimpleNamespace
 
 import homes
+import kills
 import matrix
 import pytest
+from check import Findings
+from ledger import Promised
+from load import Setting
+from power_server import stress
 from programs import run
 
 
@@ -18,6 +25,50 @@ def test_kills_lose_nothing(value: str) -> None:
     assert len(rows) >= 3
     # A second on a busy machine may acknowledge none.
     assert any(int(row["acknowledged"]) > 0 for row in rows)
+
+
+class Server:
+    """Stops at once when asked to, and starts at once, or neither."""
+
+    connect = None
+
+    def __init__(self, *, quick: bool) -> None:
+        self.running = True
+        self._quick = quick
+
+    def ask_to_stop(self) -> None:
+        self.running = not self._quick
+
+    def end(self) -> None:
+        self.running = False
+
+    def start(self) -> float:
+        if not self._quick:
+            raise stress.Failure("killed")
+        return 0.0
+
+
+@pytest.mark.parametrize("when", ["start", "shutdown"])
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_kill_that_comes_too_late_says_so(
+    monkeypatch: pytest.MonkeyPatch, when: str, *, quick: bool
+) -> None:
+    class Load:
+        errors = ()
+
+        def __init__(self, *_arguments: object) -> None:
+            self.start = self.server_ends = self.join = lambda: None
+            self.wait_for = lambda _: None
+
+    monkeypatch.setattr(kills, "Load", Load)
+    monkeypatch.setattr(kills, "WHEN", {when: 1})
+    monkeypatch.setattr(kills, "look", lambda *_arguments: (Findings(), 0.0, False))
+    monkeypatch.setattr(kills.time, "sleep", lambda _: None)
+    rig = kills.Kills.__new__(kills.Kills)
+    rig._setting = Setting()
+    rig._arguments = SimpleNamespace(seconds=0.1)
+    row, *_ = rig._round(Server(quick=quick), random.Random(2), Promised(), lambda: False)
+    assert row["when"] == (f"after {when}" if quick else when)
 
 
 def test_what_is_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

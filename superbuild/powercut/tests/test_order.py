@@ -17,7 +17,7 @@ import matrix
 import pytest
 import rig
 from oplog import Log
-from order import BLOCK, CHECKPOINTS, PAGE, REDO_HEADER, violations
+from order import BLOCK, CHECKPOINTS, PAGE, REDO_HEADER, look, violations
 from recording import Recording
 from rounds import Table, good
 
@@ -56,8 +56,8 @@ class Toy:
         data[8:16] = lsn.to_bytes(8)
         os.pwrite(self._files[REDO], data, CHECKPOINTS[0])
 
-    def page(self, name: str, at: int, number: int, lsn: int) -> None:
-        data = bytearray(PAGE)
+    def page(self, name: str, at: int, number: int, lsn: int, pages: int = 1) -> None:
+        data = bytearray(pages * PAGE)
         data[4:8] = number.to_bytes(4)
         data[16:24] = lsn.to_bytes(8)
         data[34:38] = (5).to_bytes(4)
@@ -159,6 +159,39 @@ def test_a_sync_of_another_file_does_not_count(tmp_path: Path) -> None:
 
 def test_a_sync_that_does_nothing_does_not_count(tmp_path: Path) -> None:
     assert broken(tmp_path, without("nothing"), (r"\.ibd$",)) == {"whole copy", "checkpoint"}
+
+
+def test_a_write_of_many_pages_is_looked_at(tmp_path: Path) -> None:
+    assert broken(tmp_path, lambda toy: toy.page(TABLE, 3, 3, lsn_of(0), 2)) == {
+        "redo first",
+        "whole copy",
+    }
+
+
+@pytest.mark.parametrize(
+    ("left_out", "nothing"),
+    [
+        ((), []),
+        (("page",), ["no pages"]),
+        (("copy", "copy written over", "page"), ["no pages", "no copies"]),
+        (("checkpoint",), ["no checkpoints"]),
+    ],
+)
+@pytest.mark.parametrize("recovery", [False, True])
+def test_a_recording_with_nothing_to_look_at_is_no_proof(
+    tmp_path: Path, left_out: tuple[str, ...], nothing: list[str], *, recovery: bool
+) -> None:
+    def program(toy: Toy) -> None:
+        for name, step in STEPS:
+            if name not in left_out:
+                step(toy)
+
+    broken(tmp_path, program)
+    if recovery:
+        (tmp_path / "marks").touch()
+    found, looked = look(Log(tmp_path / "log"), tmp_path)
+    assert [text for _, text in found] == ([] if recovery else nothing)
+    assert set(looked) == {"pages", "copies", "checkpoints"}
 
 
 @pytest.mark.parametrize(("left_out", "results"), [("nothing", []), ("copy synced", ["order"])])
