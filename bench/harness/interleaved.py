@@ -78,8 +78,8 @@ class Order:
         self._random = random.Random(seed)
 
     def shuffled(self, things: Sequence[Server], after: Server | None = None) -> list[Server]:
-        """after: who had the last burst. That one is not first, as a server was up to 19 % slower
-        right after a burst of its own (cached updates)."""
+        """after: who had the last burst. That one is not first: each burst comes after one of another
+        server, which has left the caches to itself."""
         drawn = self._random.sample(things, len(things))
         if len(drawn) > 1 and drawn[0] is after:
             place = self._random.randrange(1, len(drawn))

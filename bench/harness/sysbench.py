@@ -95,17 +95,21 @@ class Running:
 
 
 def run(server: Server, load: Load, clients: int, seconds: int) -> Outcome:
-    """Again if nothing got done: a client that a busy machine leaves aside for so long makes none."""
-    for _ in range(_TRIES):
+    return _run(server, load, clients, seconds)[0]
+
+
+def _run(server: Server, load: Load, clients: int, seconds: int) -> tuple[Outcome, float, int]:
+    """Again if nothing got done: a client that a busy machine leaves aside for so long makes none.
+
+    With the server's processor seconds of the last run, and the number of runs before it.
+    """
+    for empty in range(_TRIES):
+        processor = server.processor_seconds()
         with Running(server, load, clients, seconds) as running:
             outcome = running.outcome()
         if outcome.transactions > 0:
-            return outcome
-    raise _nothing_done(server, seconds)
-
-
-def _nothing_done(server: Server, seconds: int) -> BenchError:
-    return BenchError(f"{server.name}: no transaction in {_TRIES} runs of {seconds} s")
+            return outcome, server.processor_seconds() - processor, empty
+    raise BenchError(f"{server.name}: no transaction in {_TRIES} runs of {seconds} s")
 
 
 def run_measured(
@@ -115,15 +119,7 @@ def run_measured(
 
     That of the last run: what came to nothing before it is counted, so that the report can say so.
     """
-    for empty in range(_TRIES):
-        processor = server.processor_seconds()
-        with Running(server, load, clients, seconds) as running:
-            outcome = running.outcome()
-        processor = server.processor_seconds() - processor
-        if outcome.transactions > 0:
-            break
-    else:
-        raise _nothing_done(server, seconds)
+    outcome, processor, empty = _run(server, load, clients, seconds)
     if empty:
         into.figure("empty_runs", empty, "runs")
     into.figure("throughput", outcome.per_second, "1/s")

@@ -58,35 +58,8 @@ def test_a_run_without_a_summary_is_an_error() -> None:
         sysbench.parse("FATAL: something\n")
 
 
-def test_a_run_in_which_nothing_got_done_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    done = [0.0, 0.0, 7.0]
-
-    class Runs:
-        def __init__(self, *_: object) -> None:
-            pass
-
-        def __enter__(self) -> Self:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-        def outcome(self) -> sysbench.Outcome:
-            return sysbench.Outcome(done.pop(0), 1, {}, pd.DataFrame(), "")
-
-    monkeypatch.setattr(sysbench, "Running", Runs)
-    server = cast(Server, SimpleNamespace(name="stock"))
-    assert sysbench.run(server, sysbench.Load("x"), 1, 1).transactions == 7
-    done[:] = [0.0] * 9
-    with pytest.raises(BenchError, match="stock: no transaction in 5 runs of 1 s"):
-        sysbench.run(server, sysbench.Load("x"), 1, 1)
-
-
-def test_processor_time_is_that_of_the_run_that_counts(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Two runs in which nothing got done are counted; their processor time is nobody's."""
-    done, seconds = [0.0, 0.0, 8.0], [0.0, 5.0, 5.0, 9.0, 9.0, 10.0]
+def _server(monkeypatch: pytest.MonkeyPatch, done: list[float], seconds: list[float]) -> Server:
+    """A server whose runs have so many transactions, and whose clock shows these seconds."""
 
     class Runs:
         def __init__(self, *_: object) -> None:
@@ -102,8 +75,22 @@ def test_processor_time_is_that_of_the_run_that_counts(
             return sysbench.Outcome(done.pop(0), 4, {"p50": 1.0}, pd.DataFrame(), "")
 
     monkeypatch.setattr(sysbench, "Running", Runs)
-    clock = SimpleNamespace(name="stock", processor_seconds=lambda: seconds.pop(0))
-    server = cast(Server, clock)
+    clock = iter(seconds)
+    return cast(Server, SimpleNamespace(name="stock", processor_seconds=lambda: next(clock)))
+
+
+def test_a_run_in_which_nothing_got_done_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = _server(monkeypatch, [0.0, 0.0, 7.0, *[0.0] * 9], [0.0] * 99)
+    assert sysbench.run(server, sysbench.Load("x"), 1, 1).transactions == 7
+    with pytest.raises(BenchError, match="stock: no transaction in 5 runs of 1 s"):
+        sysbench.run(server, sysbench.Load("x"), 1, 1)
+
+
+def test_processor_time_is_that_of_the_run_that_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Two runs in which nothing got done are counted; their processor time is nobody's."""
+    server = _server(monkeypatch, [0.0, 0.0, 8.0], [0.0, 5.0, 9.0, 10.0])
     into = Measurement()
     sysbench.run_measured(server, sysbench.Load("x"), 1, 1, "statement", into)
     into.save(tmp_path / "round-1")
