@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import math
 import os
 import shutil
 import time
@@ -506,6 +507,6 @@ def _alone(scenario: Scenario, server: Server, point: Point) -> Session:
 
 def _so_far(ratios: Sequence[Ratio]) -> str:
     """Widths of the deciding intervals, for the line on the terminal."""
-    if not ratios or min(one.lives for one in ratios) < intervals.LEAST:
+    if not ratios or any(math.isinf(one.width) for one in ratios):
         return ""
     return f"; widths of the intervals {', '.join(f'{one.width:.1%}' for one in ratios)}"

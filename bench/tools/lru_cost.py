@@ -32,7 +32,7 @@ Loads (CASES):
     cached-select          point selects with all data in the pool
     io-select, io-update   data of eight times the pool
 
-The output has the median, and the interval that nine in ten repetitions should share (bootstrap).
+The output has the median, and its interval (95 %, by the sign test; it takes six rounds).
 The CSV has all rounds, and the rate at which the library sampled.
 
 Takes loads * rounds * 2 * (SETTLE + SECONDS) and a minute for each load: 20 minutes by default.
@@ -224,11 +224,10 @@ def summary(frame: pd.DataFrame) -> str:
     ]
     for name, rounds in frame.groupby("load", sort=False):
         for figure in ("throughput", "cpu"):
-            ratios = rounds[figure]
-            low, high = intervals.of_median(list(ratios), 0.9)
+            found = intervals.ratio(list(rounds[figure]))
             lines.append(
-                f"{name:14} {figure:10} {ratios.median():.4f} [{low:.4f} - {high:.4f}]"
-                f" ({ratios.min():.3f} - {ratios.max():.3f}), {len(ratios)} rounds,"
+                f"{name:14} {figure:10} {found}"
+                f" ({found.lowest:.3f} - {found.highest:.3f}), {found.rounds} rounds,"
                 f" rate {rounds['sampling_rate'].median():.4f}"
             )
         for figure in ("share", "share_idle"):

@@ -20,12 +20,12 @@ COMPARED = {
     "latency_p50": False,
     "latency_p99": False,
 }
-EQUAL = 0.02  #: an interval that lies within so much of 1 on both sides
+EQUAL = 0.02  #: an interval that contains 1, and lies within so much of it on both sides
 
 #: Caption of a table of ratios.
 INTERVALS = (
     "Ratio to {base} in the same round of bursts: median over the lives of the servers, and its "
-    "interval (bootstrap, nominally 95 %)."
+    "interval (95 %, by the sign test)."
 )
 
 BETTER, EQUAL_TO, WORSE, UNKNOWN = "better", "equal", "worse", "not known"

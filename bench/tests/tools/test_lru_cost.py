@@ -14,18 +14,19 @@ from tools import lru_cost
 def test_the_summary_tells_loads_and_figures_apart() -> None:
     frame = pd.DataFrame(
         {
-            "load": ["cached-select", "cached-select", "io-update"],
-            "throughput": [0.99, 1.01, 0.5],
-            "cpu": [1.01, 1.03, 2.0],
-            "sampling_rate": [0.25, 0.25, 1.0],
+            "load": ["cached-select"] * 6 + ["io-update"],
+            "throughput": [0.99, 1.01] * 3 + [0.5],
+            "cpu": [1.01, 1.03] * 3 + [2.0],
+            "sampling_rate": [0.25] * 6 + [1.0],
         }
     )
     lines = lru_cost.summary(frame).splitlines()
-    assert [line.split()[:3] for line in lines if line.startswith(("cached", "io"))] == [
-        ["cached-select", "throughput", "1.0000"],
-        ["cached-select", "cpu", "1.0200"],
-        ["io-update", "throughput", "0.5000"],
-        ["io-update", "cpu", "2.0000"],
+    shown = [line.partition(" (")[0].split(maxsplit=2) for line in lines]
+    assert [line for line in shown if line and line[0] in ("cached-select", "io-update")] == [
+        ["cached-select", "throughput", "1.000 [0.990 – 1.010]"],
+        ["cached-select", "cpu", "1.020 [1.010 – 1.030]"],
+        ["io-update", "throughput", "0.500 [too few: no interval]"],
+        ["io-update", "cpu", "2.000 [too few: no interval]"],
     ]
 
 
