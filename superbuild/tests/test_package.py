@@ -155,6 +155,47 @@ def test_options_for_other_servers_stay_out_of_their_sight():
     assert "debian/server.cnf etc/mysql/sluice.conf.d\n" in installed
 
 
+# Of Oracle's packages (packaging/deb-in/control.in), what decides whether ours may take their place.
+ORACLE = {
+    "adduser": "",
+    "mysql-common": "Conflicts: mysql-server-core, mysql-server-core-8.0, mysql-client-core-8.0\n",
+    "mysql-community-client": "Depends: mysql-common (>= 9.7.2)\nConflicts: mysql-server-core\n",
+    "mysql-community-server": "Depends: mysql-common (>= 9.7.2), mysql-community-client\n",
+    "mysql-server": "Depends: mysql-community-server\n",
+}
+
+
+def test_oracles_packages_give_way(tmp_path):
+    """As apt decides it, for packages that hold nothing."""
+    rest = "Maintainer: n <n@localhost>\nArchitecture: all\nVersion: 9.7.2"
+    (tmp_path / "status").write_text(
+        "\n".join(
+            f"Package: {name}\n{fields}{rest}-1\nDescription: d\nStatus: install ok installed\n"
+            for name, fields in ORACLE.items()
+        )
+    )
+    control = (ROOT / "packaging/debian/control").read_text()
+    left_out = r"^#.*\n|^Pre-Depends:.*\n|^Architecture:.*\n|,\s*\$\{(?:misc|perl|shlibs):.*\}"
+    control = re.sub(left_out, "", control, flags=re.MULTILINE)
+    control = re.sub(r"\$\{.*?\}", "9.7.2+sluice1", control)
+    files = []
+    for stanza in control.strip().split("\n\n")[1:4]:
+        folder = tmp_path / re.match("Package: (.*)", stanza)[1]
+        (folder / "DEBIAN").mkdir(parents=True)
+        (folder / "DEBIAN/control").write_text(f"{stanza}\n{rest}+sluice1\n")
+        files.append(f"{folder}.deb")
+        subprocess.run(["dpkg-deb", "--build", folder, files[-1]], check=True)
+    places = {"State": "", "State::status": "status", "Cache": "", "Etc": ""}
+    options = [f"-oDir::{name}={tmp_path / place}" for name, place in places.items()]
+    simulated = ["apt-get", "--simulate", *options, "install", *files]
+    done = subprocess.run(simulated, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    removed = set(re.findall(r"^Remv (\S+)", done.stdout, re.MULTILINE))
+    assert removed == {"mysql-server", "mysql-community-server", "mysql-community-client"}
+    installed = set(re.findall(r"^Inst (\S+)", done.stdout, re.MULTILINE))
+    assert installed == {"sluice-server", "sluice-client", "sluice-common"}
+
+
 @pytest.mark.parametrize("script", ["sluice-server.preinst", "sluice-server.postinst", "sluice-server.postrm",
                                     "sluice-server.prerm", ])  # fmt: skip
 def test_maintainer_scripts_are_sound(script):
