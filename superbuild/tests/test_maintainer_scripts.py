@@ -1,6 +1,7 @@
-"""What the maintainer scripts do with data directories, in a folder instead of the machine's root."""
+"""What the maintainer scripts do, in a folder instead of the machine's root."""
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ STAND_INS = {
     "mysqld": 'echo "mysqld $*"; case "$*" in *--initialize*) touch "$DATA/mysql.ibd" ;;\n'
     '*) echo $$ >"$ROOT/run/mysqld/mysqld.pid"; exec sleep 0.2 ;; esac',
     "mysql": "",
+    "sync": 'echo "sync $*"',
     "my_print_defaults": 'cat "$ROOT/datadir" 2>/dev/null || true',
     "update-alternatives": 'echo "alternatives $*"\n'
     'case $1 in --install) [ -e "$2" ] || ln -s "$4" "$2" ;; --remove) rm -f "$ROOT/etc/mysql/my.cnf" ;; esac',
@@ -36,9 +38,12 @@ class Machine:
             (root / folder).mkdir(parents=True)
         (root / "etc/mysql/sluice.cnf").write_text("")
         for name, text in STAND_INS.items():
-            (root / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
-            (root / "bin" / name).chmod(0o755)
+            self.stand_in(name, text)
         self.data = root / "var/lib/mysql"
+
+    def stand_in(self, name, text):
+        (self.root / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (self.root / "bin" / name).chmod(0o755)
 
     def fill(self, folder):
         """What a server's data directory holds."""
@@ -73,6 +78,57 @@ def test_a_first_installation_makes_a_data_directory(machine):
     status, output = machine.run("postinst", "configure", "")
     assert status == 0 and "--initialize" in output, output
     assert (machine.data / "mysql.ibd").exists()
+
+
+def test_a_process_that_nobody_collects_has_ended(machine):
+    """Nor is the mark of an unfinished directory gone before the server has stopped."""
+    machine.stand_in(
+        "server",
+        """trap 'ls "$ROOT/var/lib/mysql-files" >"$ROOT/at-stop"; exit' TERM
+        echo $$ >"$ROOT/run/mysqld/mysqld.pid"
+        while :; do sleep 0.1; done""",
+    )
+    machine.stand_in("parent", 'echo $$ >"$ROOT/parent"; server & exec sleep 1000')
+    machine.stand_in(
+        "mysqld",
+        """case "$*" in *--initialize*) touch "$DATA/mysql.ibd"; exit ;; esac
+        parent >/dev/null 2>&1 &
+        until [ -s "$ROOT/run/mysqld/mysqld.pid" ]; do sleep 0.1; done""",
+    )
+    try:
+        status, output = machine.run("postinst", "configure", "")
+    finally:
+        os.kill(int((machine.root / "parent").read_text()), signal.SIGKILL)
+    assert status == 0 and (machine.data / "mysql.ibd").exists(), output
+    assert (machine.root / "at-stop").read_text() == "sluice-server-initialize.sql\n"
+    assert list((machine.root / "var/lib/mysql-files").iterdir()) == []
+
+
+def test_the_mark_is_on_disk_before_the_data(machine):
+    output = machine.run("postinst", "configure", "")[1]
+    assert 0 <= output.find("sync ") < output.find("--initialize"), output
+    assert "sluice-server-initialize.sql" in output.partition("sync ")[2].partition("\n")[0]
+
+
+def test_temporary_files_that_are_roots_alone_are_not_the_servers(machine):
+    machine.stand_in("mysqld", f'echo "TMPDIR=${{TMPDIR-none}}"\n{STAND_INS["mysqld"]}')
+    status, output = machine.run("postinst", "configure", "", TMPDIR="/tmp/user/0")
+    assert status == 0 and output.count("TMPDIR=none") == 2, output
+
+
+def test_what_a_removed_server_leaves_is_in_nobodys_way(machine):
+    machine.fill(machine.data)
+    units, rotation = machine.root / "etc/systemd/system", machine.root / "etc/logrotate.d"
+    units.mkdir(parents=True)
+    rotation.mkdir()
+    (units / "mysql.service").symlink_to("mariadb.service")
+    # The administrator's.
+    (units / "mysqld.service").symlink_to("/dev/null")
+    (rotation / "mariadb").write_text("/var/log/mysql/*.log {}\n")
+    status, output = machine.run("postinst", "configure", "")
+    assert status == 0 and "mariadb.dpkg-bak" in output, output
+    assert [path.name for path in units.iterdir()] == ["mysqld.service"]
+    assert [path.name for path in rotation.iterdir()] == ["mariadb.dpkg-bak"]
 
 
 def test_an_upgrade_makes_none(machine):
