@@ -31,9 +31,18 @@ setting() { awk -v name="$1" '/^-----/ { values = 1 } values && $1 == name { sub
 data=$(setting datadir) data=${data%/} socket=$(setting socket)
 mark=$data/.entrypoint-unfinished
 
+# Before root gives it away: what is not ours keeps its owners, too.
+found=$(find -H "$data" -mindepth 1 -maxdepth 1 ! -name lost+found -print -quit 2>/dev/null || true)
+if [ -n "$found" ] && ! [ -e "$data/mysql.ibd" ] && ! [ -e "$mark" ]; then
+  [ ! -d "$data/mysql" ] || fail "$data holds the data of another server, MariaDB or MySQL before 8.0" \
+    "It was not changed. Dump it with the server that made it, and load the dump into an empty volume."
+  fail "$data is not empty, and holds no data of MySQL" \
+    "It was not changed. Mount an empty folder or volume, or one with a server's data."
+fi
+
 if [ "$(id -u)" -eq 0 ]; then
   mkdir -p -- "$data" "${socket%/*}"
-  find -H "$data" ! -user mysql -exec chown -- mysql: {} +
+  find -H "$data" ! -user mysql -exec chown --no-dereference -- mysql: {} +
   # It may be /tmp.
   setpriv --reuid=mysql --regid=mysql --init-groups -- test -w "${socket%/*}" || chown -- mysql: "${socket%/*}"
   exec setpriv --reuid=mysql --regid=mysql --init-groups -- "$0" "$@"
@@ -57,17 +66,16 @@ exec 9<"$data"
 flock --nonblock --conflict-exit-code=75 9 2>/dev/null || [ $? -ne 75 ] || fail "another container uses $data" \
   "Stop that one, or mount another volume."
 if [ -e "$mark" ]; then
+  # Somebody may have put a backup there since.
+  older=$(find -H "$data" -mindepth 1 ! -newer "$mark" ! -path "$mark" ! -path "$data/lost+found*" -print -quit)
+  [ -z "$older" ] || fail "$data holds $older, which is older than an initialisation that did not end" \
+    "Nothing was removed. If the data is complete, remove $mark; otherwise empty the folder or volume."
   say "an earlier initialisation of $data did not end; it begins anew"
   wipe
 fi
 if [ -e "$data/mysql.ibd" ]; then
+  unset MYSQL_ROOT_PASSWORD MYSQL_PASSWORD
   exec "$@"
-elif [ -d "$data/mysql" ]; then
-  fail "$data holds the data of another server, MariaDB or MySQL before 8.0" \
-    "It was not changed. Dump it with the server that made it, and load the dump into an empty volume."
-elif [ -n "$(find -H "$data" -mindepth 1 -maxdepth 1 ! -name lost+found -print -quit)" ]; then
-  fail "$data is not empty, and holds no data of MySQL" \
-    "It was not changed. Mount an empty folder or volume, or one with a server's data."
 fi
 
 # All that was asked for is read and checked before anything is written.
@@ -196,6 +204,9 @@ initialise() {
           "$file"
         else
           say "reading in $file"
+          # Scripts for the official image may call it "${mysql[@]}".
+          # shellcheck disable=SC2034
+          mysql=(docker_process_sql)
           # shellcheck source=/dev/null
           (set +u && . "$file")
         fi
