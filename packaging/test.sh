@@ -84,7 +84,11 @@ check "the tar.xz runs where it is unpacked" \
 check "and has every library that it needs" \
   'for file in $(find /srv/sluice/bin /srv/sluice/sbin /srv/sluice/lib -type f); do ldd "$file" 2>/dev/null | grep "not found" && echo "$file" && exit 1; done; ldd /srv/sluice/sbin/mysqld | grep -q libc.so && rm -r /srv/sluice'
 
+check "an older MariaDB has left a link and a rotation of the logs" \
+  "ln -s /lib/systemd/system/mariadb.service /etc/systemd/system/mysql.service && mkdir -p /etc/logrotate.d && echo '/var/log/mysql/*.log {}' >/etc/logrotate.d/mariadb"
 check "apt installs it, and asks nothing" "$install $ours"
+check "what that MariaDB has left is out of the way" \
+  "! [ -L /etc/systemd/system/mysql.service ] && ! [ -e /etc/logrotate.d/mariadb ] && rm /etc/logrotate.d/mariadb.dpkg-bak"
 check "the service is up, and was told so by the server" \
   "systemctl is-active mysql && systemctl show -p StatusText mysql | grep -q 'Server is operational'"
 check "it is enabled" "systemctl is-enabled mysql"
@@ -145,8 +149,8 @@ check "an initialisation that fails leaves nothing" \
 check "one that was killed is named, and nothing is removed" \
   "rm /etc/mysql/conf.d/bad.cnf && touch /var/lib/mysql/half /var/lib/mysql-files/sluice-server-initialize.sql &&
    ! dpkg --configure sluice-server >/tmp/said 2>&1 && grep 'an earlier installation ended' /tmp/said && [ -e /var/lib/mysql/half ]"
-check "what the messages say mends both" \
-  "rm /var/lib/mysql/half /var/lib/mysql-files/sluice-server-initialize.sql && dpkg --configure sluice-server && $(sql 'SELECT @@version') | grep sluice &&
+check "what the messages say mends both, with temporary files that are root's alone" \
+  "rm /var/lib/mysql/half /var/lib/mysql-files/sluice-server-initialize.sql && TMPDIR=/root dpkg --configure sluice-server && $(sql 'SELECT @@version') | grep sluice &&
    SLUICE_REMOVE_DATA=yes apt-get -qy purge sluice-server sluice-client sluice-common"
 check "a MariaDB's data elsewhere is refused, and left alone" \
   "mkdir -p /etc/mysql/conf.d /srv/other/mysql && touch /srv/other/ibdata1 && printf '[mysqld]\\ndatadir = /srv/other\\n' >/etc/mysql/conf.d/elsewhere.cnf &&

@@ -291,6 +291,11 @@ def main():
         box.end() == 1 and "cannot write to /var/lib/mysql" in box.said(),
         box.said(),
     )
+    photos = volume("photos", 0)
+    (photos / "photo.jpg").touch()
+    box = Container(photos, user=0, MYSQL_ROOT_PASSWORD="a")
+    check("as root it leaves alone what is not a server's", box.end() == 1 and "is not empty" in box.said()
+          and photos.stat().st_uid == 0, box.said())  # fmt: skip
     empty = volume("empty")
     box = Container(empty)
     check(
