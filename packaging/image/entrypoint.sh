@@ -67,7 +67,7 @@ flock --nonblock --conflict-exit-code=75 9 2>/dev/null || [ $? -ne 75 ] || fail 
   "Stop that one, or mount another volume."
 if [ -e "$mark" ]; then
   # Somebody may have put a backup there since.
-  older=$(find -H "$data" -mindepth 1 ! -newer "$mark" ! -path "$mark" ! -path "$data/lost+found*" -print -quit)
+  older=$(find -H "$data" -mindepth 1 -name lost+found -prune -o ! -newer "$mark" ! -path "$mark" -print -quit)
   [ -z "$older" ] || fail "$data holds $older, which is older than an initialisation that did not end" \
     "Nothing was removed. If the data is complete, remove $mark; otherwise empty the folder or volume."
   say "an earlier initialisation of $data did not end; it begins anew"
