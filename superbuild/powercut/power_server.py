@@ -9,7 +9,6 @@ import shutil
 import sys
 import threading
 from pathlib import Path
-from typing import Any, ClassVar
 
 SUPERBUILD = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(SUPERBUILD), str(SUPERBUILD / "stress")]
@@ -25,9 +24,6 @@ IDLE = 0.05
 
 class PowerServer(stress.Server):
     """A server on data that it is given, which gets no longer than it should need."""
-
-    #: A server that hangs is a finding: an answer takes seconds.
-    connection_options: ClassVar[dict[str, Any]] = {"read_timeout": 900, "write_timeout": 900}
 
     def __init__(self, preset: str, home: Path, files: Path, options: list[str]) -> None:
         self.gave_up = False  #: was its last start killed?
@@ -60,7 +56,7 @@ class PowerServer(stress.Server):
         limit = threading.Thread(target=self._give_up, args=(seconds, over), daemon=True)
         limit.start()
         try:
-            return self.start()
+            return self.start(float("inf"))  # it is killed
         finally:
             over.set()
             limit.join()

@@ -12,8 +12,9 @@ server is killed with SIGKILL, recovers, and all rows are checked.
 
 Each row holds a checksum of itself, each table a fixed number of rows whose
 values sum up to 0. What must not happen: a wrong row, a wrong sum, a row too
-many or too few, CHECK TABLE that finds something, a crash that was not asked
-for, an error nobody expected, a report of a sanitizer.
+many or too few, a lost transaction, CHECK TABLE that finds something, a crash that
+was not asked for, a session that hangs, an error nobody expected, a report of a
+sanitizer.
 
 A failure keeps the data directory, says where, and makes the exit status 1.
 """
@@ -123,12 +124,15 @@ def run(options: argparse.Namespace, home: Path) -> None:
         if thread.is_alive():
             stress.fail(Failure("a session does not end: the server may hang"))
 
-    if stress.failure is None:
-        counters.update(fast_path_counters(server))
-        stress.verify(thorough=True)
-        if (status := server.stop()) != 0:
-            stress.failure = Failure(f"the shutdown ended with {status}:\n{server.last_words()}")
-    elif server.running:
+    try:
+        if stress.failure is None:
+            counters.update(fast_path_counters(server))
+            stress.verify(thorough=True)
+            if (status := server.stop()) != 0:
+                raise Failure(f"the shutdown ended with {status}:\n{server.last_words()}")
+    except Exception as error:  # noqa: BLE001 - no server is left
+        stress.fail(error)
+    if server.running:
         server.kill()
     for kind, number in sorted(stress.done.items()):
         print(f"{number:10d} {kind}")

@@ -8,11 +8,13 @@ import collections
 import contextlib
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pymysql
+from acknowledged import Acknowledged
 from ddl_rows import CHECKSUM, COLUMNS, ROWS, TABLES, check
-from server import Failure, Server
+from server import Failure, Server, is_gone
 
 #: Errors of a statement that came at the wrong moment of a DDL, by number.
 EXPECTED = {
@@ -24,8 +26,8 @@ EXPECTED = {
     1814: "tablespace discarded",
     3874: "a clone is running",
 }
-#: Errors of a connection whose server was killed.
-GONE = {2003, 2006, 2013, 2002}
+#: Seconds after which a step hangs; under ThreadSanitizer one takes minutes.
+HANGS = 900
 
 
 class Stress:
@@ -40,23 +42,26 @@ class Stress:
         self._over = threading.Event()
         self._killed = threading.Event()
         self._kills = 0
-        self._active = 0
+        self._sessions: set[str] = set()
+        self._active: set[str] = set()  #: that are in a step
+        self._unheard: set[str] = set()  #: that have ended none since the last pause
         self._changed = threading.Condition()
-        #: Transactions of each writer that the server has.
-        self._acknowledged: collections.Counter[int] = collections.Counter()
+        self._acknowledged = Acknowledged()
 
     # The sessions
 
     def session(self, name: str, step: Callable[[pymysql.Connection, random.Random], str]) -> None:
         """Repeats a step until all is over, through restarts and pauses."""
         dice = random.Random(f"{self.seed} {name}")
+        with self._changed:
+            self._sessions.add(name)
         connection: pymysql.Connection | None = None
         kills = 0  #: that there had been when it connected
         while not self._over.is_set():
             with self._changed:
                 while self._pause.is_set() and not self._over.is_set():
                     self._changed.wait(0.5)
-                self._active += 1
+                self._active.add(name)
             try:
                 if connection is None:
                     kills = self._kills
@@ -66,7 +71,7 @@ class Stress:
                 self.done[step(connection, dice)] += 1
             except pymysql.Error as error:
                 number = error.args[0] if error.args else 0
-                if number in GONE or not connection or not connection.open:
+                if connection is None or is_gone(error, connection):
                     connection = None
                     expected = self._killed.is_set() or self._kills > kills
                     if not expected and not self._over.is_set():
@@ -83,7 +88,8 @@ class Stress:
                 self.fail(error)
             finally:
                 with self._changed:
-                    self._active -= 1
+                    self._active.discard(name)
+                    self._unheard.discard(name)
                     self._changed.notify_all()
         if connection is not None and connection.open:
             with contextlib.suppress(pymysql.Error):
@@ -97,19 +103,30 @@ class Stress:
     @contextlib.contextmanager
     def quiet(self, *, killed: bool = False) -> Iterator[None]:
         """No session is inside of a step."""
+        # A kill frees a session that hangs, and hides it. Not before each: long steps are hit, too.
+        if killed and self._kills % 2:
+            self._wait_for(self._unheard)
         self._pause.set()
         if killed:
             self._killed.set()
             self._kills += 1
             self.server.kill()
-        with self._changed:
-            while self._active:
-                self._changed.wait(1)
+        self._wait_for(self._active)
         yield
         self._killed.clear()
         self._pause.clear()
         with self._changed:
+            self._unheard.update(self._sessions)
             self._changed.notify_all()
+
+    def _wait_for(self, sessions: set[str]) -> None:
+        """Until none is left in it."""
+        limit = time.monotonic() + HANGS
+        with self._changed:
+            while sessions and not self.over:
+                if time.monotonic() > limit:
+                    raise Failure(f"sessions that hang: {', '.join(sorted(sessions))}")
+                self._changed.wait(1)
 
     def end(self) -> None:
         self._over.set()
@@ -124,9 +141,7 @@ class Stress:
         with self.server.connect(database=None) as connection, connection.cursor() as cursor:
             for schema in ("stress", "stress2"):
                 cursor.execute(f"CREATE DATABASE {schema}")
-            cursor.execute(
-                "CREATE TABLE stress.acknowledged (writer INT PRIMARY KEY, n INT NOT NULL)"
-            )
+            self._acknowledged.prepare(cursor)
             cursor.execute("INSTALL PLUGIN clone SONAME 'mysql_clone.so'")
             cursor.execute("SET SESSION cte_max_recursion_depth = 1000000")
             for number in range(TABLES):
@@ -157,12 +172,7 @@ class Stress:
                 )
                 if cursor.rowcount != 1:
                     raise Failure(f"a row of {table} is missing")
-            cursor.execute(
-                "INSERT INTO acknowledged VALUES (%s, 1) ON DUPLICATE KEY UPDATE n = n + 1",
-                (writer,),
-            )
-        connection.commit()
-        self._acknowledged[writer] += 1
+        self._acknowledged.commit(connection, f"writer {writer}")
         return "write"
 
     @staticmethod
@@ -173,12 +183,7 @@ class Stress:
 
     def verify(self, *, thorough: bool) -> None:
         with self.server.connect() as connection, connection.cursor() as cursor:
-            # Sums and checksums are right, too, where a whole transaction is lost.
-            cursor.execute("SELECT writer, n FROM acknowledged")
-            there = collections.Counter(dict(cursor.fetchall()))
-            if lost := self._acknowledged - there:
-                raise Failure(f"acknowledged transactions that are lost, by writer: {dict(lost)}")
-            self._acknowledged = there  # the last may have had no answer
+            self._acknowledged.check(connection)
             # A rename to the other schema may have been the last thing.
             cursor.execute(
                 "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'stress2' "

@@ -17,13 +17,14 @@ recovers. With native AIO, io_submit() fails for some seconds: the server has to
 Last, threads cannot be created while the server starts, each time from another one on. It may
 start, or end; it must not hang, and starts as ever when threads can be had.
 
-After each step all rows are checked.
+After each step all rows are checked, and whether each acknowledged transaction is there.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import itertools
 import os
 import random
@@ -33,16 +34,18 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pymysql
-from server import Failure, Server
+from acknowledged import Acknowledged
+from server import SANITIZER, Failure, Server, is_gone
 
 MEGABYTES = 320  #: of the small file system
 ROWS = 20_000
-WRITERS = 4
-FILLERS = 3
+WRITERS = [f"writer{number}" for number in range(4)]
+FILLERS = [f"filler{number}" for number in range(3)]  #: the tables, too
 #: Bytes given back when a server is killed on a full disk: a start makes files.
 BALLAST = 48 << 20
 
@@ -50,13 +53,18 @@ BALLAST = 48 << 20
 NO_SPACE = {1114, 1021}
 #: Lock wait timeout, deadlock: another session has won.
 LOST = {1205, 1213}
-GONE = {2003, 2006, 2013, 2002}
+#: How long a load is waited for.
+PATIENCE = 300
+#: Answers that each session gets on a full disk.
+ANSWERS = 200
 #: io_submit() fails for so long.
 SUBMIT_SECONDS = 3
-#: How long a start takes at most.
-START_SECONDS = 120
 FAULTS = ("full", "write", "sync", "threads", "submit")
 CHECKSUM = "CRC32(CONCAT(id, ':', v, ':', pad))"
+BLOB = "REPEAT('f', 30000)"
+
+
+Step = Callable[[pymysql.Connection, str], None]
 
 
 class Load:
@@ -67,47 +75,63 @@ class Load:
         self._over = threading.Event()
         self._threads: list[threading.Thread] = []
         self._failure: Exception | None = None
-        self.done = 0  #: changes of rows, by all sessions; only ever grows
-        self.refused = 0  #: statements that found no space
-        self._lock = threading.Lock()
+        self._server_ends = False
+        #: Steps of each session: that were done, and that found no space. Both only ever grow.
+        self.done: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
 
-    def start(self, step: Callable[[pymysql.Connection, int], None], sessions: int) -> None:
-        for number in range(sessions):
-            thread = threading.Thread(target=self._session, args=(step, number))
-            thread.start()
-            self._threads.append(thread)
+    def start(self, step: Step, sessions: Iterable[str]) -> None:
+        for name in sessions:
+            self.done[name] = self.refused[name] = 0
+            self._threads.append(threading.Thread(target=self._session, args=(step, name)))
+            self._threads[-1].start()
 
-    def _session(self, step: Callable[[pymysql.Connection, int], None], number: int) -> None:
+    def server_ends(self) -> None:
+        """From now on sessions may lose their connections."""
+        self._server_ends = True
+
+    def _session(self, step: Step, name: str) -> None:
+        connection = None
         try:
             connection = self._server.connect()
-        except pymysql.Error as error:
-            self._failure = error
-            return
-        while not self._over.is_set():
-            try:
-                step(connection, number)
-                with self._lock:
-                    self.done += 1
-            except pymysql.Error as error:
-                if error.args[0] in GONE or not connection.open:
-                    return
-                if error.args[0] not in NO_SPACE | LOST:
-                    self._failure = error
-                    return
-                with self._lock:
-                    self.refused += error.args[0] in NO_SPACE
-                with contextlib.suppress(pymysql.Error):
-                    connection.rollback()
-                time.sleep(0.01)
+            while not self._over.is_set():
+                self._try(step, connection, name)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it ends the run
+            gone = connection is None or is_gone(error, connection)
+            if not (gone and self._server_ends):
+                self._failure = error
 
-    def wait(self, what: str, condition: Callable[[], bool], seconds: float = 300) -> None:
-        end = time.monotonic() + seconds
+    def _try(self, step: Step, connection: pymysql.Connection, name: str) -> None:
+        try:
+            step(connection, name)
+            self.done[name] += 1
+        except pymysql.Error as error:
+            if error.args[0] not in NO_SPACE | LOST:
+                raise
+            self.refused[name] += error.args[0] in NO_SPACE
+            connection.rollback()
+            time.sleep(0.01)
+
+    def wait(self, what: str, condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + PATIENCE
         while not condition():
             if self._failure is not None:
                 raise Failure(f"while waiting until {what}: {self._failure}")
             if time.monotonic() > end:
-                raise Failure(f"{what}: not within {seconds:.0f} s: the server may hang")
+                raise Failure(f"{what}: not within {PATIENCE} s: the server may hang")
             time.sleep(0.1)
+
+    def wait_for_answers(self) -> None:
+        """Each session gets some: a kill would free one that hangs, and hide it."""
+
+        def answers(name: str) -> int:
+            return self.done[name] + self.refused[name]
+
+        until = {name: answers(name) + ANSWERS for name in self.done}
+        self.wait(
+            "each session gets answers",
+            lambda: all(answers(name) >= number for name, number in until.items()),
+        )
 
     def end(self) -> None:
         self._over.set()
@@ -119,7 +143,7 @@ class Load:
             raise Failure(f"a session has failed: {self._failure}")
 
 
-def update(connection: pymysql.Connection, _: int) -> None:
+def update(acknowledged: Acknowledged, connection: pymysql.Connection, name: str) -> None:
     connection.begin()
     with connection.cursor() as cursor:
         for change in (1, -1):
@@ -127,17 +151,18 @@ def update(connection: pymysql.Connection, _: int) -> None:
                 f"UPDATE kept SET v = v + %s, pad = REPEAT(%s, 300), h = {CHECKSUM} WHERE id = %s",
                 (change, random.choice("abcdef"), random.randint(1, ROWS)),
             )
-    connection.commit()
+    acknowledged.commit(connection, name)
 
 
-def fill(connection: pymysql.Connection, number: int) -> None:
+def fill(connection: pymysql.Connection, name: str) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(f"INSERT INTO filler{number} (b) VALUES (REPEAT('f', 30000))")
+        cursor.execute(f"INSERT INTO {name} (b) VALUES ({BLOB})")
 
 
-def prepare(server: Server) -> None:
+def prepare(server: Server, acknowledged: Acknowledged) -> None:
     with server.connect(database=None) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE DATABASE stress")
+        acknowledged.prepare(cursor)
         cursor.execute("SET SESSION cte_max_recursion_depth = 1000000")
         cursor.execute(
             "CREATE TABLE stress.kept (id INT PRIMARY KEY, v INT NOT NULL, "
@@ -150,8 +175,9 @@ def prepare(server: Server) -> None:
         )
 
 
-def check(server: Server) -> None:
+def check(server: Server, acknowledged: Acknowledged) -> None:
     with server.connect() as connection, connection.cursor() as cursor:
+        acknowledged.check(connection)
         cursor.execute(f"SELECT COUNT(*), SUM(v), SUM(h <> {CHECKSUM}) FROM kept")
         if (found := cursor.fetchone()) != (ROWS, 0, 0):
             raise Failure(f"rows, their sum, wrong ones: {found} instead of ({ROWS}, 0, 0)")
@@ -161,24 +187,32 @@ def check(server: Server) -> None:
                 raise Failure(f"CHECK TABLE: {row}")
 
 
-def full_disk(server: Server, *, kill: bool) -> None:
+def check_filled(server: Server, table: str, told: int) -> None:
+    """Has it each row that its session was told is there?"""
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(f"SELECT COUNT(*), COALESCE(SUM(b <> {BLOB}), 0) FROM {table}")
+        there, wrong = cursor.fetchone()
+    # The last one may have had no answer.
+    if wrong or there not in (told, told + 1):
+        raise Failure(f"{table}: acknowledged {told} rows, there {there}, {wrong} of them wrong")
+
+
+def full_disk(server: Server, acknowledged: Acknowledged, *, kill: bool) -> None:
     """Fills the disk, lets the load run on it for a while, and makes space."""
     ballast = server.data / "ballast"
     with ballast.open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, BALLAST)
     with server.connect() as connection, connection.cursor() as cursor:
-        for number in range(FILLERS):
-            cursor.execute(
-                f"CREATE TABLE filler{number} (id INT PRIMARY KEY AUTO_INCREMENT, b LONGBLOB)"
-            )
+        for table in FILLERS:
+            cursor.execute(f"CREATE TABLE {table} (id INT PRIMARY KEY AUTO_INCREMENT, b LONGBLOB)")
     load = Load(server)
-    load.start(update, WRITERS)
+    load.start(functools.partial(update, acknowledged), WRITERS)
     load.start(fill, FILLERS)
-    load.wait("the disk is full", lambda: load.refused >= 100)
+    load.wait("the disk is full", lambda: load.refused.total() >= 100)
     # Where the undo log cannot grow, an update is refused; but each has its answer.
-    before = load.done + load.refused
-    load.wait("sessions get answers", lambda: load.done + load.refused >= before + 3000)
+    load.wait_for_answers()
     if kill:
+        load.server_ends()
         server.kill()
         load.end()
         ballast.unlink()
@@ -186,17 +220,20 @@ def full_disk(server: Server, *, kill: bool) -> None:
         print(f"stress-disk: full, killed, up again after {seconds:.1f} s", flush=True)
     else:
         load.end()
-    check(server)
+    check(server, acknowledged)
+    for table in FILLERS:
+        check_filled(server, table, load.done[table])
     with server.connect() as connection, connection.cursor() as cursor:
-        for number in range(FILLERS):
-            cursor.execute(f"DROP TABLE filler{number}")
+        for table in FILLERS:
+            cursor.execute(f"DROP TABLE {table}")
         # The space must be there again, whoever has used it.
         cursor.execute("CREATE TABLE again (b LONGBLOB)")
         cursor.execute("INSERT INTO again VALUES (REPEAT('x', 20000000))")
         cursor.execute("DROP TABLE again")
     ballast.unlink(missing_ok=True)
     print(
-        f"stress-disk: full, rows are right; {load.done} changes, {load.refused} refused",
+        f"stress-disk: full, rows are right; {load.done.total()} changes,"
+        f" {load.refused.total()} refused",
         flush=True,
     )
 
@@ -219,50 +256,56 @@ class Fault:
         return count
 
 
-def failing_disk(server: Server, fault: Fault, call: str) -> None:
-    """Lets all writes or syncs of data files fail until the server has gone, and starts it again."""
+def updates(server: Server, acknowledged: Acknowledged) -> Load:
+    """A load that changes rows, and runs."""
     load = Load(server)
-    load.start(update, WRITERS)
-    load.wait("updates run", lambda: load.done >= 1000)
+    load.start(functools.partial(update, acknowledged), WRITERS)
+    load.wait("updates run", lambda: load.done.total() >= 1000)
+    return load
+
+
+def failing_disk(server: Server, acknowledged: Acknowledged, fault: Fault, call: str) -> None:
+    """Lets all writes or syncs of data files fail until the server has gone, and starts it again."""
+    load = updates(server, acknowledged)
+    load.server_ends()
     fault.begin(call)
     load.wait("the server gives up", lambda: not server.running)
-    fault.end()
+    if fault.end() == 0:
+        raise Failure(f"the server has ended, and no {call} had failed")
     load.end()
     seconds = server.start()
-    check(server)
+    check(server, acknowledged)
     print(f"stress-disk: {call} failed, up again after {seconds:.1f} s, rows are right", flush=True)
 
 
-def no_submit(server: Server, fault: Fault) -> None:
+def no_submit(server: Server, acknowledged: Acknowledged, fault: Fault) -> None:
     """Lets io_submit() fail for a while; the server goes on."""
-    load = Load(server)
-    load.start(update, WRITERS)
-    load.wait("updates run", lambda: load.done >= 1000)
+    load = updates(server, acknowledged)
     fault.begin("submit")
     time.sleep(SUBMIT_SECONDS)
     if not server.running:
         raise Failure("the server did not survive")
     if fault.end() == 0:
         raise Failure("io_submit() was not called")
-    before = load.done
-    load.wait("updates run again", lambda: load.done >= before + 1000)
+    before = load.done.total()
+    load.wait("updates run again", lambda: load.done.total() >= before + 1000)
     load.end()
-    check(server)
+    check(server, acknowledged)
     print("stress-disk: io_submit failed for a while, rows are right", flush=True)
 
 
-def no_threads(server: Server, fault: Fault) -> None:
+def no_threads(server: Server, acknowledged: Acknowledged, fault: Fault) -> None:
     """Starts the server with no thread, one, and so on, until it has all that it asks for."""
     started = []
     for most in itertools.count():
         fault.begin(f"thread {most}")
-        if server.try_to_start(START_SECONDS):
+        if server.try_to_start():
             started.append(most)
             server.kill()
         if fault.end() == 0:
             break
     server.start()
-    check(server)
+    check(server, acknowledged)
     print(
         f"stress-disk: with 0 to {most} threads the server started with {started[0]} or more"
         f" ({len(started)} of {most + 1}), and hung never; then it starts, rows are right",
@@ -312,25 +355,29 @@ def run(options: argparse.Namespace, faults: list[str], home: Path, work: Path) 
         ],
         {"LD_PRELOAD": str(library), "FAIL_CALLS": str(flag)},
     )
+    acknowledged = Acknowledged()
     server.initialize()
     server.start()
     try:
-        prepare(server)
+        prepare(server, acknowledged)
         if "full" in faults:
             for number in range(options.rounds):
-                full_disk(server, kill=number % 2 == 1)
+                full_disk(server, acknowledged, kill=number % 2 == 1)
         if complaints := server.complaints():
             raise Failure("in its log:\n" + "\n".join(complaints[:20]))
         for call in ("write", "sync"):
             for _ in range(options.rounds if call in faults else 0):
-                failing_disk(server, fault, call)
+                failing_disk(server, acknowledged, fault, call)
         if "submit" in faults:
-            no_submit(server, fault)
+            no_submit(server, acknowledged, fault)
         if "threads" in faults:
             server.kill()
-            no_threads(server, fault)
+            no_threads(server, acknowledged, fault)
         if (status := server.stop()) != 0:
             raise Failure(f"the shutdown ended with {status}:\n{server.last_words()}")
+        # A server that cannot write ends itself with an assertion; nothing else is to be seen.
+        if complaints := server.complaints(SANITIZER):
+            raise Failure("a sanitizer:\n" + "\n".join(complaints[:20]))
     except (Failure, pymysql.Error) as error:
         print(server.last_words(), file=sys.stderr)
         raise Failure(str(error)) from error

@@ -24,8 +24,11 @@ sys.path.insert(0, str(ROOT / "superbuild"))
 import keyring
 
 SANITIZER = re.compile(r"AddressSanitizer|LeakSanitizer|runtime error:")
-ASSERTION = re.compile(r"Assertion failure|mysqld got signal|\[FATAL\]")
-
+COMPLAINT = re.compile(SANITIZER.pattern + r"|Assertion failure|mysqld got signal|\[FATAL\]")
+#: How long a start takes at most, also of a large one on a busy machine.
+START_SECONDS = 1800
+#: What a client is told when its server is gone.
+GONE = {2006, 2013}
 
 SANITIZERS = os.environ | {
     "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=0",
@@ -40,6 +43,11 @@ CANNOT_CREATE_THREAD = 1135
 
 class Failure(Exception):
     """What must not happen has happened."""
+
+
+def is_gone(error: Exception, connection: pymysql.Connection) -> bool:
+    """Has a client lost its connection?"""
+    return isinstance(error, pymysql.Error) and (error.args[0] in GONE or not connection.open)
 
 
 class Server:
@@ -101,14 +109,14 @@ class Server:
             stderr=subprocess.DEVNULL,
         )
 
-    def start(self) -> float:
+    def start(self, seconds: float = START_SECONDS) -> float:
         """Seconds until the first answer."""
         began = time.monotonic()
-        if not self.try_to_start():
+        if not self.try_to_start(seconds):
             raise Failure(f"the server did not start:\n{self.last_words()}")
         return time.monotonic() - began
 
-    def try_to_start(self, seconds: float = float("inf")) -> bool:
+    def try_to_start(self, seconds: float = START_SECONDS) -> bool:
         """True when it answers, False if it has ended; neither within seconds is a failure."""
         end = time.monotonic() + seconds
         self.socket.unlink(missing_ok=True)  # of a server that was killed
@@ -134,8 +142,8 @@ class Server:
                         return True
             time.sleep(0.05)
 
-    #: What a subclass adds to each connection.
-    connection_options: ClassVar[dict[str, Any]] = {}
+    #: A server that hangs is a finding: an answer takes seconds.
+    connection_options: ClassVar[dict[str, Any]] = {"read_timeout": 900, "write_timeout": 900}
 
     def connect(self, database: str | None = "stress") -> pymysql.Connection:
         return pymysql.connect(
@@ -174,15 +182,11 @@ class Server:
         lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
         return "\n".join(lines[-60:])
 
-    def complaints(self) -> list[str]:
+    def complaints(self, what: re.Pattern[str] = COMPLAINT) -> list[str]:
         """Lines of its log and output that nobody should see."""
         found = []
         for file in (self.log, self.output):
             if file.exists():
                 with file.open(errors="replace") as lines:
-                    found += [
-                        line.rstrip()
-                        for line in lines
-                        if SANITIZER.search(line) or ASSERTION.search(line)
-                    ]
+                    found += [line.rstrip() for line in lines if what.search(line)]
         return found

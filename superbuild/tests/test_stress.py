@@ -4,17 +4,23 @@ import contextlib
 import random
 import re
 import sys
+import threading
+import time
 from types import SimpleNamespace
 
+import pymysql
 import pytest
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "superbuild/stress"))
 
+import ddl_sessions
+import disk
+from acknowledged import Acknowledged
 from ddl_rows import ROWS
 from ddl_sessions import Stress
 from faults import Faults
-from server import Failure
+from server import Failure, Server
 
 
 class Cursor:
@@ -48,10 +54,17 @@ def connection(answers):
     )
 
 
-@pytest.mark.parametrize(("there", "is_lost"), [(2, False), (3, False), (1, True), (0, True)])
+LOST = pytest.mark.parametrize(("there", "is_lost"), [(2, False), (3, False), (1, True), (0, True)])
+
+
+def expected(is_lost):
+    return pytest.raises(Failure, match="lost") if is_lost else contextlib.nullcontext()
+
+
+@LOST
 def test_a_transaction_that_ddl_loses_is_missed(there, is_lost):
     answers = {
-        "FROM acknowledged": [(4, there)] if there else [],
+        "FROM acknowledged": [("writer 4", there)] if there else [],
         "information_schema": [],
         "CHECK TABLE": [("t", "check", "status", "OK")],
         "COUNT": [(ROWS, 0, 0)],
@@ -61,8 +74,136 @@ def test_a_transaction_that_ddl_loses_is_missed(there, is_lost):
     with connection(answers) as session:
         for _ in range(2):
             stress.write(4, session, random.Random(1))
-    with pytest.raises(Failure, match="lost") if is_lost else contextlib.nullcontext():
+    with expected(is_lost):
         stress.verify(thorough=True)
+
+
+@LOST
+def test_a_transaction_that_a_disk_loses_is_missed(there, is_lost):
+    answers = {
+        "FROM acknowledged": [("writer0", there)] if there else [],
+        "CHECK TABLE": [("kept", "check", "status", "OK")],
+        "COUNT": [(disk.ROWS, 0, 0)],
+        "": [],
+    }
+    acknowledged = Acknowledged()
+    with connection(answers) as session:
+        for _ in range(2):
+            disk.update(acknowledged, session, "writer0")
+    with expected(is_lost):
+        disk.check(SimpleNamespace(connect=lambda: connection(answers)), acknowledged)
+
+
+@pytest.mark.parametrize(
+    ("there", "wrong", "is_lost"), [(2, 0, False), (3, 0, False), (1, 0, True), (2, 1, True)]
+)
+def test_a_row_that_a_full_disk_loses_is_missed(there, wrong, is_lost):
+    server = SimpleNamespace(connect=lambda: connection({"COUNT": [(there, wrong)]}))
+    with pytest.raises(Failure) if is_lost else contextlib.nullcontext():
+        disk.check_filled(server, "filler0", 2)
+
+
+def lost_connection():
+    raise pymysql.OperationalError(2013, "Lost connection")
+
+
+@pytest.fixture
+def load():
+    """Of a server that has a connection for each session."""
+    of_test = disk.Load(SimpleNamespace(connect=lambda: SimpleNamespace(open=True)))
+    yield of_test
+    of_test._over.set()
+
+
+@pytest.mark.parametrize(("server_ends", "fails"), [(True, False), (False, True)])
+def test_a_connection_that_is_lost_while_the_server_runs_is_a_failure(load, server_ends, fails):
+    if server_ends:
+        load.server_ends()
+    load.start(lambda *_: lost_connection(), ["writer0"])
+    with pytest.raises(Failure, match="Lost") if fails else contextlib.nullcontext():
+        load.end()
+
+
+def test_a_session_that_breaks_is_a_failure(load):
+    load.server_ends()
+    load.start(lambda *_: 1 // 0, ["writer0"])
+    with pytest.raises(Failure, match="division"):
+        load.end()
+
+
+def test_a_session_that_hangs_on_a_full_disk_is_not_freed_by_a_kill(load, monkeypatch):
+    killed = threading.Event()
+    load.start(lambda *_: None, ["writer0"])
+    load.wait_for_answers()
+    monkeypatch.setattr(disk, "PATIENCE", 1)
+    load.start(lambda *_: killed.wait(60), ["writer1"])
+    with pytest.raises(Failure, match="may hang"):
+        load.wait_for_answers()
+    killed.set()
+
+
+class Idle:
+    """A load that has done all that it is asked for."""
+
+    def __init__(self, _server):
+        self.done = SimpleNamespace(total=lambda: 1000)
+
+    def start(self, *_):
+        pass
+
+    server_ends = end = start
+
+    def wait(self, _what, condition):
+        assert condition()
+
+
+@pytest.mark.parametrize("made", [0, 1])
+def test_a_server_that_ends_before_a_call_has_failed_has_crashed(monkeypatch, made):
+    monkeypatch.setattr(disk, "Load", Idle)
+    monkeypatch.setattr(disk, "check", lambda *_: None)
+    server = SimpleNamespace(running=False, start=lambda: 1.0)
+    fault = SimpleNamespace(begin=lambda _: None, end=lambda: made)
+    with contextlib.nullcontext() if made else pytest.raises(Failure, match="no sync had failed"):
+        disk.failing_disk(server, Acknowledged(), fault, "sync")
+
+
+def test_a_session_that_hangs_beside_ddl_is_not_freed_by_each_kill(monkeypatch):
+    killed = threading.Event()
+    server = SimpleNamespace(
+        kill=killed.set,
+        connect=lambda: SimpleNamespace(
+            open=True, close=lambda: None, cursor=lambda: contextlib.nullcontext(Cursor({"": []}))
+        ),
+    )
+    stress = Stress(server, 1)
+
+    def hangs(*_):
+        assert killed.wait(60)
+        return "hung"
+
+    thread = threading.Thread(target=stress.session, args=("writer 0", hangs))
+    thread.start()
+    try:
+        while not stress._active:
+            time.sleep(0.01)
+        with stress.quiet(killed=True):
+            killed.clear()
+        monkeypatch.setattr(ddl_sessions, "HANGS", 1)
+        with pytest.raises(Failure, match="hang: writer 0"), stress.quiet(killed=True):
+            pass
+    finally:
+        stress.end()
+        killed.set()
+        thread.join()
+
+
+def test_a_server_that_takes_a_connection_and_says_nothing_is_not_waited_for(monkeypatch):
+    told = {}
+    monkeypatch.setattr(pymysql, "connect", lambda **options: told.update(options))
+    server = Server.__new__(Server)
+    server.socket = "socket"
+    server.connect()
+    assert told["read_timeout"] and told["write_timeout"]
 
 
 @pytest.mark.parametrize(("subset", "is_lost"), [(1, False), (0, True)])

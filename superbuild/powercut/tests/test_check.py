@@ -302,7 +302,7 @@ class Starting(PowerServer):
     def __init__(self, program: str) -> None:
         self._program = program
 
-    def start(self) -> float:
+    def start(self, _seconds: float) -> float:
         self._process = subprocess.Popen([sys.executable, "-c", self._program])
         self._process.wait()
         raise stress.Failure("killed")
@@ -316,13 +316,3 @@ def test_a_start_that_uses_the_processor_does_not_hang(program: str, *, idle: bo
     with pytest.raises(stress.Failure):
         server.start_within(3)
     assert (server.gave_up, server.was_idle) == (True, idle)
-
-
-def test_a_server_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """pymysql.connect() takes no answer for none only if it is told how long to wait."""
-    told: dict[str, object] = {}
-    monkeypatch.setattr(pymysql, "connect", lambda **options: told.update(options))
-    server = Starting("")
-    server.socket = Path("socket")
-    server.connect()
-    assert told["read_timeout"] and told["write_timeout"]
