@@ -57,8 +57,7 @@ def recover(
             if server.is_stock and "master key from keyring" in str(error):
                 kind = "known: keyring"
             found.add(kind, f"{error}")
-        if server.running:
-            stop(server, found)
+        stop(server, found)
         if server.running:
             found.add("crash", "does not stop")
         elif not found.problems:
@@ -126,10 +125,11 @@ def start(server: PowerServer, found: Findings) -> float:
 
 
 def stop(server: PowerServer, found: Findings) -> None:
-    """A server that does not stop is still running then."""
+    """A server that does not stop is still running then; one that has ended by itself is told."""
+    which = "the shutdown" if server.running else "it had"
     with contextlib.suppress(subprocess.TimeoutExpired):
         if (status := server.stop()) != 0:
-            found.add("crash", f"the shutdown ended with {status}")
+            found.add("crash", f"{which} ended with {status}")
 
 
 def check_pages(server: PowerServer, found: Findings, *, all_pages: bool) -> None:

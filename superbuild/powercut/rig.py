@@ -55,6 +55,7 @@ from rounds import Table, blamed, good, processor_seconds, say
 #: recovery was to be recorded.
 ORDER = -1
 RECOVERY = -2
+ANY_MODE = "any"  #: what writes were in order, they were whatever survives
 
 
 class Rig(Homes):
@@ -275,6 +276,8 @@ def run(arguments: argparse.Namespace) -> int:
     entries = [entry for entry in matrix.ENTRIES if entry.name in names]
     if unknown := set(names) - {entry.name for entry in entries}:
         raise SystemExit(f"power cuts: no such entry of the matrix: {', '.join(sorted(unknown))}")
+    if not any(cuts_of(entry, arguments) for entry in entries):
+        raise SystemExit(f"power cuts: none of these settings has the mode {arguments.mode}")
     folder = BUILD / arguments.run
     rig = Rig(folder, arguments.preset, arguments.workers, arguments.least, arguments.minutes)
     table = Table(folder / "rounds.csv")
@@ -306,18 +309,15 @@ def one_recording(
 ) -> None:
     name = f"{entry.name}/{number}"
     again = f"{name}-recovery"
-    shares = {mode: arguments.cuts for mode in entry.modes}
-    shares |= {mode: arguments.cuts // 4 for mode in entry.measured}
-    if arguments.mode:
-        shares = {mode: count for mode, count in shares.items() if mode == arguments.mode}
-    parts = [
-        (recording, mode, count // part)
-        for recording, part in ((str(number), 1), (f"{number}-recovery", 4))
-        for mode, count in shares.items()
-    ]
+    shares = cuts_of(entry, arguments)
+    recordings = {
+        str(number): shares,
+        f"{number}-recovery": {mode: count // 4 for mode, count in shares.items() if count >= 4},
+    }
     wanted = {
         (entry.name, recording, mode, index)
-        for recording, mode, count in parts
+        for recording, modes in recordings.items()
+        for mode, count in modes.items()
         for index in range(count)
     }
     if wanted <= table.done:
@@ -326,9 +326,9 @@ def one_recording(
     place = rig.record(entry, name, arguments.seconds, arguments.seed)
     log = Log(place / "log")
     failure = failure_before_recovery(entry, log, number, arguments.seed)
-    for recording, mode, count in parts:
+    for recording, modes in recordings.items():
         where = rig.run / "recordings" / entry.name / recording
-        if count == 0:
+        if not modes:
             continue
         if rig.over:
             return
@@ -340,18 +340,24 @@ def one_recording(
                 # A server that does not recover is what all this is to find.
                 if Table.key(asdict(failure)) not in table.done:
                     for _, row in rig.cut(entry, place, [failure]):
+                        if row["result"] == "ok":  # now it does; not each time
+                            allowed = "allowed: " if entry.may("no start", failure.mode) else ""
+                            row |= {"result": f"{allowed}no start", "detail": str(error)[-1000:]}
+                            (place / "needed").touch()
                         table.add(row)
                         say(row)
                 continue
-        if entry.keeps_order and (entry.name, recording, mode, ORDER) not in table.done:
-            look_at_order(rig, entry, where, mode, table)
-        cuts = choose(Log(where / "log"), entry, recording, mode, arguments.seed, count, entry.near)
-        cuts = [c for c in cuts if (entry.name, recording, mode, c.index) not in table.done]
-        for _, row in rig.cut(entry, where, cuts):
-            table.add(row)
-            noted = row["result"] == "ok" and row["detail"]
-            if not good(str(row["result"])) or noted or arguments.verbose:
-                say(row)
+        recorded = Log(where / "log")
+        if entry.keeps_order and (entry.name, recording, ANY_MODE, ORDER) not in table.done:
+            look_at_order(rig, entry, where, recorded, table)
+        for mode, count in modes.items():
+            cuts = choose(recorded, entry, recording, mode, arguments.seed, count, entry.near)
+            cuts = [c for c in cuts if (entry.name, recording, mode, c.index) not in table.done]
+            for _, row in rig.cut(entry, where, cuts):
+                table.add(row)
+                noted = row["result"] == "ok" and row["detail"]
+                if not good(str(row["result"])) or noted or arguments.verbose:
+                    say(row)
     if rig.over:
         return
     for where in (rig.run / "recordings" / again, place):
@@ -360,9 +366,15 @@ def one_recording(
     print(f"{name}: {len(table.done)} rounds: {dict(table.results)}", flush=True)
 
 
-def look_at_order(rig: Rig, entry: matrix.Entry, place: Path, mode: str, table: Table) -> None:
+def cuts_of(entry: matrix.Entry, arguments: argparse.Namespace) -> dict[str, int]:
+    """How many cuts of a recording there are in each mode."""
+    cuts = dict.fromkeys(entry.modes, arguments.cuts)
+    cuts |= dict.fromkeys(entry.measured, arguments.cuts // 4)
+    return {m: count for m, count in cuts.items() if count and arguments.mode in ("", m)}
+
+
+def look_at_order(rig: Rig, entry: matrix.Entry, place: Path, log: Log, table: Table) -> None:
     """A row for the whole recording, if it breaks a rule of order.py."""
-    log = Log(place / "log")
     broken, looked = look(log, place)
     print(f"{entry.name}/{place.name}: order of {counts(looked)}", flush=True)
     if not broken:
@@ -371,7 +383,7 @@ def look_at_order(rig: Rig, entry: matrix.Entry, place: Path, mode: str, table: 
         "entry": entry.name,
         "preset": rig.preset,
         "recording": place.name,
-        "mode": mode,
+        "mode": ANY_MODE,
         "index": ORDER,
         "at": broken[0][0],
         "of": len(log.records),

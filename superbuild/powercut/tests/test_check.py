@@ -281,6 +281,15 @@ def test_a_shutdown_that_fails_is_a_crash(
     assert [kind for kind, _ in found.problems] == kinds
 
 
+def test_a_server_that_ends_without_a_word_is_a_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that the kernel kills because memory is short."""
+    server = Server(tmp_path, status=-9)
+    monkeypatch.setattr(recovery, "check", lambda *_arguments: server.end())
+    assert recovered(server, monkeypatch).problems == [("crash", "it had ended with -9")]
+
+
 def test_a_start_that_was_killed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recovery, "check", lambda *_arguments: None)
     found = recovered(Server(tmp_path, starts=2), monkeypatch)

@@ -202,7 +202,8 @@ def test_a_broken_order_is_a_failed_round(
     place.mkdir()
     broken(place, without(left_out))
     table = Table(tmp_path / "rounds.csv")
-    rig.look_at_order(SimpleNamespace(preset="debug"), matrix.ENTRIES[2], place, "journal", table)
+    log = Log(place / "log")
+    rig.look_at_order(SimpleNamespace(preset="debug"), matrix.ENTRIES[2], place, log, table)
     assert list(table.results) == results
     assert not any(good(result) for result in results)
     assert (place / "needed").exists() == bool(results)

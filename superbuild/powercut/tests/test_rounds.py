@@ -90,25 +90,29 @@ def a_log(file: Path) -> Log:
 
 
 class Rig:
-    """Records, but for the recovery; each round has the same result."""
+    """Records, perhaps but for the recovery; each round has the same result."""
 
     over = False
+    preset = "debug"
 
-    def __init__(self, folder: Path, result: str) -> None:
+    def __init__(self, folder: Path, result: str, *, recovers: bool = False) -> None:
         self.run = folder
         self.memory = folder / "memory"
         self.result = result
+        self.recovers = recovers
         self.tried: list[Cut] = []
 
-    def record(self, *_arguments: object) -> Path:
-        place = self.run / "recordings" / "index" / "0"
+    def record(self, _entry: matrix.Entry, name: str, *_arguments: object) -> Path:
+        place = self.run / "recordings" / name
         place.mkdir(parents=True)
         (place / "base").mkdir()
         a_log(place / "log")
         return place
 
-    def record_recovery(self, *_arguments: object) -> Path:
-        raise stress.Failure("the server did not start")
+    def record_recovery(self, entry: matrix.Entry, name: str, *_arguments: object) -> Path:
+        if not self.recovers:
+            raise stress.Failure("the server did not start")
+        return self.record(entry, name)
 
     def cut(
         self, _entry: matrix.Entry, _place: Path, cuts: list[Cut]
@@ -120,16 +124,49 @@ class Rig:
             yield cut, row | of_cut | {"index": cut.index, "result": self.result}
 
 
+def named(name: str) -> matrix.Entry:
+    return next(entry for entry in matrix.ENTRIES if entry.name == name)
+
+
+@pytest.mark.parametrize("again", ["no start", "ok"])
 def test_a_recovery_that_cannot_be_recorded_is_a_round(
-    arguments: argparse.Namespace, tmp_path: Path
+    arguments: argparse.Namespace, tmp_path: Path, again: str
 ) -> None:
-    entry = next(entry for entry in matrix.ENTRIES if entry.name == "index")
-    of_test = Rig(tmp_path, "no start")
+    """Also if the server recovers the second time."""
+    of_test = Rig(tmp_path, again)
     table = Table(tmp_path / "rounds.csv")
-    rig.one_recording(of_test, entry, 0, arguments, table)
+    rig.one_recording(of_test, named("index"), 0, arguments, table)
     assert ("index", "0", "journal", rig.RECOVERY) in table.done
     assert of_test.tried[-1].at <= 1 and of_test.tried[-1].policy == "files"
-    assert set(table.results) == {"no start"}
+    assert table.results["no start"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("result", "results"), [([], {"ok": 6}), ([(1, "x")], {"ok": 6, "order": 2})]
+)
+def test_the_order_of_a_recording_is_looked_at_once_for_all_modes(
+    arguments: argparse.Namespace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    result: list[tuple[int, str]],
+    results: dict[str, int],
+) -> None:
+    looked = []
+    monkeypatch.setattr(
+        rig, "look", lambda _log, place: looked.append(place.name) or (result, Counter())
+    )
+    table = Table(tmp_path / "rounds.csv")
+    entry = named("fsync")
+    assert entry.modes == ("journal",) and entry.measured == ("posix",)
+    rig.one_recording(Rig(tmp_path, "ok", recovers=True), entry, 0, arguments, table)
+    assert looked == ["0", "0-recovery"]
+    assert table.results == results
+
+
+def test_a_mode_that_no_settings_have_is_named(arguments: argparse.Namespace) -> None:
+    arguments.matrix, arguments.mode, arguments.rounds = "plain", "journal", 1
+    with pytest.raises(SystemExit, match="none of these settings has the mode journal"):
+        rig.run(arguments)
 
 
 def test_a_series_ends_with_a_look_at_the_pages(
