@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Removes all that was built. Not under a server that runs there, and not commits of
-# build/tree that patches/ does not hold. build may be a link.
+# Removes all that was built. Not under a server that runs there, not commits of build/tree that
+# patches/ does not hold, and not a checkout for a newer upstream in which somebody works. build may
+# be a link.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [ -d build ] || exit 0
@@ -18,13 +19,9 @@ if [ ${#running[@]} -gt 0 ]; then
   printf 'clean: error: a server is running, nothing was removed: %s\n' "${running[@]}" >&2
   exit 1
 fi
-if [ -d build/tree/.git ] && ! superbuild/patches.py forget build/upstream build/tree; then
+if ! superbuild/upstream-newer.sh --check ||
+  { [ -d build/tree/.git ] && ! superbuild/patches.py forget build/upstream build/tree; }; then
   echo "clean: error: nothing was removed" >&2
-  exit 1
-fi
-if [ -d build/newer/sluice/build/tree/.git ] ||
-  [ -n "$(git -C build/newer/sluice rev-list --all --not --remotes 2>/dev/null)" ]; then
-  echo "clean: error: build/newer/sluice has commits or a work tree of patches-import; take over what you need, and remove that folder. Nothing was removed" >&2
   exit 1
 fi
 find "$build" -mindepth 1 -delete

@@ -3,7 +3,9 @@
 # it, puts the patches on it, builds and tests it, and says how many minutes each step took.
 # Nothing in the checkout changes but build/newer.
 #
-#   upstream-newer.sh [--look]   --look: only say what there is
+#   upstream-newer.sh           try it
+#   upstream-newer.sh --look    only say what there is
+#   upstream-newer.sh --check   does nobody work in the checkout that was tried?
 #
 # Exits with 0 when there is none or all went well, and with 1 when a step failed; then the
 # checkout that was tried is kept, to mend patches in.
@@ -12,6 +14,25 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=upstream/pin
 source upstream/pin
 newer=build/newer
+
+# Somebody may be mending patches in there; the pin is what this script has changed. A checkout that
+# git does not read may hold anything.
+check() {
+  local copy=$newer/sluice changes commits
+  [ -d "$copy" ] || return 0
+  export GIT_CEILING_DIRECTORIES=$PWD/$newer
+  if [ ! -d "$copy/build/tree/.git" ] &&
+    changes=$(git -C "$copy" status --porcelain -- . ':!upstream/pin') && [ -z "$changes" ] &&
+    commits=$(git -C "$copy" rev-list --all --not --remotes) && [ -z "$commits" ]; then
+    return 0
+  fi
+  echo "upstream-newer: error: $copy has changes, commits or a work tree of patches-import; take over what you need, and remove the folder" >&2
+  return 1
+}
+if [ "${1:-}" = --check ]; then
+  check
+  exit
+fi
 
 offers=$(superbuild/upstream.sh offers) || exit
 version=$(awk '{ print $1 }' <<<"$offers" | sort -V | tail -n 1)
@@ -24,13 +45,7 @@ size=$(awk -v version="$version" '$1 == version { print $3 }' <<<"$offers" | hea
 echo "upstream-newer: $version is there (pinned: $UPSTREAM_VERSION), sha256 $sum"
 [ "${1:-}" != --look ] || exit 0
 
-# Somebody may be mending patches in there; the pin is what this script has changed.
-if [ -d "$newer/sluice" ] && { [ -d "$newer/sluice/build/tree/.git" ] ||
-  [ -n "$(git -C "$newer/sluice" status --porcelain -- . ':!upstream/pin')" ] ||
-  [ -n "$(git -C "$newer/sluice" rev-list --all --not --remotes)" ]; }; then
-  echo "upstream-newer: error: $newer/sluice has changes, commits or a work tree of patches-import; take over what you need, and remove the folder" >&2
-  exit 1
-fi
+check
 rm -rf -- "$newer"
 mkdir -p -- "$newer"
 git clone --quiet --shared . "$newer/sluice"

@@ -187,12 +187,28 @@ def test_clean_where_build_is_a_link(work):
 
 def test_clean_keeps_a_copy_for_a_newer_upstream_in_which_somebody_works(work):
     newer = work.path / "build/newer/sluice"
+    mended = newer / "patches/feature.patch"
     subprocess.run([*GIT, "clone", "-q", work.path, newer], check=True)
-    subprocess.run([*GIT, "commit", "-q", "--allow-empty", "-m", "mended"], cwd=newer, check=True)
-    status, output = work.run("make", "clean")
-    assert status == 2 and "build/newer/sluice has commits" in output and newer.is_dir()
+    for step in (
+        lambda: mended.write_text("mended\n"),
+        lambda: subprocess.run([*GIT, "commit", "-qam", "mended"], cwd=newer, check=True),
+        lambda: shutil.rmtree(newer / ".git"),
+    ):
+        step()
+        status, output = work.run("make", "clean")
+        assert status == 2 and "build/newer/sluice has changes, commits" in output
+        assert "nothing was removed" in output and mended.read_text() == "mended\n"
+        assert (work.path / "build/tree/.git").is_dir()
     shutil.rmtree(newer)
     assert work.run("make", "clean")[0] == 0
+
+
+def test_clean_removes_a_copy_for_a_newer_upstream_that_has_only_its_pin(work):
+    newer = work.path / "build/newer/sluice"
+    subprocess.run([*GIT, "clone", "-q", work.path, newer], check=True)
+    (newer / "upstream/pin").write_text("UPSTREAM_VERSION=9.7.3\n")
+    status, output = work.run("make", "clean")
+    assert status == 0, output
 
 
 def test_a_report_does_not_replace_what_is_no_report(work):
