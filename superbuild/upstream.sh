@@ -166,16 +166,21 @@ fetch() {
   Get it by other means and run again with UPSTREAM_TARBALL=/path/to/it"
 }
 
+# is_unpacked DIR PIN: is that in DIR? Somebody may have removed it.
+is_unpacked() {
+  [ -f "$1/MYSQL_VERSION" ] && [ -f "$1.stamp" ] && [ "$(head -n 1 "$1.stamp")" = "$2" ]
+}
+
 unpack() {
-  local dir=$1 stamp=$1.stamp want tarball omit=()
+  local dir=$1 want tarball omit=()
   want="pin $pinned_sum omit $(sum_of "$here/upstream/omit")"
-  [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$want" ] && return 0
+  is_unpacked "$dir" "$want" && return 0
 
   # Two builds of one checkout may begin at once.
   mkdir -p -- "$(dirname "$dir")"
   exec 8>"$dir.lock"
   flock 8
-  [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$want" ] && return 0
+  is_unpacked "$dir" "$want" && return 0
   [ ! -e "$dir" ] || [ -f "$dir/MYSQL_VERSION" ] || [ -z "$(ls -A -- "$dir")" ] ||
     die "$dir is no unpacked MySQL source, and would be replaced; name another folder"
   tarball=$(fetch)
@@ -184,16 +189,18 @@ unpack() {
     case $path in '' | '#'*) continue ;; esac
     omit+=("--exclude=*/$path")
   done <"$here/upstream/omit"
-  rm -rf -- "$dir.partial" "$stamp"
+  rm -rf -- "$dir.partial"
   mkdir -p "$dir.partial"
   room "$dir.partial" 1100 "the unpacked source"
   tar --extract --file "$tarball" --directory "$dir.partial" --strip-components=1 \
-    --no-same-owner --anchored --no-wildcards-match-slash "${omit[@]}" ||
+    --no-same-owner --anchored --no-wildcards-match-slash "${omit[@]}" || {
+    rm -rf -- "$dir.partial" # a disk that is full has no room for a part
     die "$tarball could not be unpacked; $dir is left as it was"
+  }
   [ -f "$dir.partial/MYSQL_VERSION" ] || die "$tarball holds no MySQL source tree"
-  rm -rf -- "$dir"
+  rm -rf -- "$dir.stamp" "$dir"
   mv -- "$dir.partial" "$dir"
-  printf '%s\ntarball %s\n' "$want" "$(sum_of "$tarball")" >"$stamp"
+  printf '%s\ntarball %s\n' "$want" "$(sum_of "$tarball")" >"$dir.stamp"
 }
 
 offers() {

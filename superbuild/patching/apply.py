@@ -128,10 +128,13 @@ def copy_tree(source, target):
     partial = target.with_name(target.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
-    # What is in it, as it may be a link: the patches would go to where it leads.
-    subprocess.run(["cp", "-a", "--reflink=auto", f"{source}/.", partial], check=True)
-    shutil.rmtree(target, ignore_errors=True)
-    partial.rename(target)
+    try:
+        # What is in it, as it may be a link: the patches would go to where it leads.
+        subprocess.run(["cp", "-a", "--reflink=auto", f"{source}/.", partial], check=True)
+        shutil.rmtree(target, ignore_errors=True)
+        partial.rename(target)
+    finally:  # a disk that is full has no room for a part
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def replace_if_different(source, target):

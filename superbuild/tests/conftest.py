@@ -11,6 +11,25 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "superbuild"))
 
+PATCH = """Subject: feature: one line more
+
+What the patch does and why, in so many words that the check of the header is
+content with it, and then a few more of them.
+
+Bug: none
+Tests: none
+Files: sql/own
+Forwarded: no
+
+diff --git a/sql/theirs.cc b/sql/theirs.cc
+--- a/sql/theirs.cc
++++ b/sql/theirs.cc
+@@ -1 +1,2 @@
+ int theirs;
++int ours;
+"""
+GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@localhost")
+
 
 class Checkout:
     def __init__(self, path):
@@ -71,3 +90,25 @@ def pretend_to_have_built(checkout, *presets):
 @pytest.fixture
 def checkout(tmp_path):
     return Checkout(tmp_path / "checkout")
+
+
+@pytest.fixture
+def series(checkout):
+    """A series of one patch with a file of ours, for an upstream of one file."""
+    for file in (checkout.path / "patches").glob("*"):
+        file.unlink()
+    (checkout.path / "patches" / "feature.patch").write_text(PATCH)
+    (checkout.path / "patches" / "series").write_text("feature.patch\n")
+    own = checkout.path / "sql" / "own"
+    own.mkdir(parents=True)
+    (own / "a.cc").write_text("int a;\n")
+    upstream = checkout.path / "build" / "upstream"
+    (upstream / "sql").mkdir(parents=True)
+    (upstream / "MYSQL_VERSION").write_text("MYSQL_VERSION_MAJOR=9\n")
+    (upstream / "sql" / "theirs.cc").write_text("int theirs;\n")
+    upstream.with_name("upstream.stamp").write_text("pin x\ntarball y\n")
+    return checkout
+
+
+def patches(checkout, command):
+    return checkout.run("superbuild/patches.py", command, "build/upstream", "build/tree")

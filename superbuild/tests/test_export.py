@@ -4,52 +4,18 @@ import shutil
 import subprocess
 
 import pytest
-
-PATCH = """Subject: feature: one line more
-
-What the patch does and why, in so many words that the check of the header is
-content with it, and then a few more of them.
-
-Bug: none
-Tests: none
-Files: sql/own
-Forwarded: no
-
-diff --git a/sql/theirs.cc b/sql/theirs.cc
---- a/sql/theirs.cc
-+++ b/sql/theirs.cc
-@@ -1 +1,2 @@
- int theirs;
-+int ours;
-"""
-GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@localhost")
+from conftest import GIT, PATCH, patches
 
 
 @pytest.fixture
-def work(checkout):
-    """A series of one patch, imported; its checkout committed."""
-    for file in (checkout.path / "patches").glob("*"):
-        file.unlink()
-    (checkout.path / "patches" / "feature.patch").write_text(PATCH)
-    (checkout.path / "patches" / "series").write_text("feature.patch\n")
-    own = checkout.path / "sql" / "own"
-    own.mkdir(parents=True)
-    (own / "a.cc").write_text("int a;\n")
-    upstream = checkout.path / "build" / "upstream"
-    (upstream / "sql").mkdir(parents=True)
-    (upstream / "MYSQL_VERSION").write_text("MYSQL_VERSION_MAJOR=9\n")
-    (upstream / "sql" / "theirs.cc").write_text("int theirs;\n")
-    upstream.with_name("upstream.stamp").write_text("pin x\ntarball y\n")
-    (checkout.path / ".gitignore").write_text("/build/\n")
+def work(series):
+    """The series, imported; its checkout committed."""
+    (series.path / ".gitignore").write_text("/build/\n")
     for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
-        subprocess.run([*GIT, *command], cwd=checkout.path, check=True)
-    status, output = patches(checkout, "import")
+        subprocess.run([*GIT, *command], cwd=series.path, check=True)
+    status, output = patches(series, "import")
     assert status == 0, output
-    return checkout
-
-
-def patches(checkout, command):
-    return checkout.run("superbuild/patches.py", command, "build/upstream", "build/tree")
+    return series
 
 
 def commit(checkout, *remove, **files):

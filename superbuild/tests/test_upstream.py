@@ -3,13 +3,16 @@
 import contextlib
 import fcntl
 import hashlib
+import io
 import socket
+import tarfile
 import threading
 
 import pytest
 from conftest import ROOT
 
 CONTENT = b"a tarball"
+WRONG = b"something else"
 PIN = """UPSTREAM_VERSION=9.7.2
 UPSTREAM_FILE=mysql.tar.gz
 UPSTREAM_SHA256={sum}
@@ -17,7 +20,7 @@ UPSTREAM_SIZE=9000000
 UPSTREAM_URLS=http://127.0.0.1:{port}/mysql.tar.gz
 DEBIAN_SOURCE=mysql
 DEBIAN_SUITE=unstable
-DEBIAN_ACCEPT=x
+DEBIAN_ACCEPT='^9\\.7\\.[0-9]+$'
 """
 
 
@@ -46,6 +49,10 @@ def http(length, content):
     return f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n".encode() + content
 
 
+def sum_of(content):
+    return hashlib.sha256(content).hexdigest()
+
+
 @pytest.fixture
 def fetch(checkout, tmp_path):
     checkout.stand_in("apt-get", "exit 1")
@@ -53,7 +60,7 @@ def fetch(checkout, tmp_path):
 
     def variables(port):
         pin = checkout.path / "pin"
-        pin.write_text(PIN.format(sum=hashlib.sha256(CONTENT).hexdigest(), port=port))
+        pin.write_text(PIN.format(sum=sum_of(CONTENT), port=port))
         return {"XDG_CACHE_HOME": str(cache), "UPSTREAM_PIN": str(pin)}
 
     return checkout, variables, cache / "sluice"
@@ -65,6 +72,63 @@ def test_a_download(fetch):
         status, output = checkout.run("superbuild/upstream.sh", "fetch", **variables(port))
     assert status == 0, output
     assert (cache / "mysql.tar.gz").read_bytes() == CONTENT
+
+
+def test_a_download_that_is_not_the_pinned_file_is_not_kept(fetch):
+    checkout, variables, cache = fetch
+    with site(http(len(WRONG), WRONG)) as port:
+        status, output = checkout.run("superbuild/upstream.sh", "fetch", **variables(port))
+    assert status == 1
+    assert f"expected sha256 {sum_of(CONTENT)}" in output
+    assert f"found    sha256 {sum_of(WRONG)}" in output
+    assert "was found nowhere" in output and "UPSTREAM_TARBALL=/path/to/it" in output
+    assert not list(cache.glob("mysql*"))
+
+
+def test_a_damaged_file_in_the_cache_is_fetched_again(fetch):
+    checkout, variables, cache = fetch
+    cache.mkdir(parents=True)
+    (cache / "mysql.tar.gz").write_bytes(WRONG)
+    with site(http(len(CONTENT), CONTENT)) as port:
+        status, output = checkout.run("superbuild/upstream.sh", "fetch", **variables(port))
+    assert status == 0 and "removed from the download cache and fetched again" in output
+    assert (cache / "mysql.tar.gz").read_bytes() == CONTENT
+
+
+def test_a_cache_that_cannot_be_made(fetch):
+    checkout, variables, cache = fetch
+    cache.parent.touch()
+    status, output = checkout.run("superbuild/upstream.sh", "fetch", **variables(1))
+    assert status == 1 and "XDG_CACHE_HOME names another place" in output
+
+
+@pytest.mark.parametrize(
+    ("version", "signed", "content", "kept", "told"),
+    [
+        ("9.7.2", CONTENT, CONTENT, "mysql.tar.gz", ""),
+        ("9.7.2", CONTENT, WRONG, None, "wrong checksum"),
+        ("9.7.3", WRONG, WRONG, "mysql_9.7.3.orig.tar.gz", "WARNING: the pinned 9.7.2 is not"),
+        ("9.7.3", CONTENT + WRONG, WRONG, None, "wrong checksum"),
+        ("9.7.1", WRONG, WRONG, None, "that may stand in for 9.7.2"),
+        ("9.8.0", WRONG, WRONG, None, "that may stand in for 9.7.2"),
+    ],
+)
+def test_what_the_debian_archive_has(fetch, version, signed, content, kept, told):
+    """Its index has signed the checksum of each version."""
+    checkout, variables, cache = fetch
+    (checkout.path / "superbuild/debian/archive.sh").write_text("#!/bin/sh\necho http://none\n")
+    name = f"mysql_{version}.orig.tar.gz"
+    checkout.stand_in(
+        "apt-cache",
+        f"echo 'Version: {version}-1'; echo Checksums-Sha256:; echo ' {sum_of(signed)} 9 {name}'",
+    )
+    checkout.stand_in(
+        "apt-get", f'case " $* " in *" source "*) printf %s "{content.decode()}" >{name} ;; esac'
+    )
+    status, output = checkout.run("superbuild/upstream.sh", "fetch", **variables(1))
+    assert status == (0 if kept else 1) and told in output, output
+    left = {file.name: file.read_bytes() for file in cache.glob("mysql*")}
+    assert left == ({kept: content} if kept else {})
 
 
 def test_a_stalled_download_ends(fetch):
@@ -106,6 +170,78 @@ def test_no_such_tarball(fetch):
         f"UPSTREAM_TARBALL=no/such: no such file (a relative path is taken from {checkout.path})"
         in output
     )
+
+
+def test_a_tarball_that_is_another_file(fetch):
+    checkout, variables, _ = fetch
+    (checkout.path / "mine").write_bytes(WRONG)
+    status, output = checkout.run(
+        "superbuild/upstream.sh", "fetch", UPSTREAM_TARBALL="mine", **variables(1)
+    )
+    assert status == 1
+    assert f"expected sha256 {sum_of(CONTENT)}" in output
+    assert f"found    sha256 {sum_of(WRONG)}" in output
+    assert "UPSTREAM_TARBALL is not the file it should be" in output
+
+
+SOURCE = {"MYSQL_VERSION": b"MYSQL_VERSION_MAJOR=9\n", "sql/a.cc": bytes(100_000)}
+
+
+def unpack(checkout, files, length=None):
+    """upstream.sh unpack of a repack of these files, or of its first bytes."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(f"mysql-9.7.2/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    content = packed.getvalue()[:length]
+    (checkout.path / "repack.tar").write_bytes(content)
+    return checkout.run(
+        "superbuild/upstream.sh",
+        "unpack",
+        "build/upstream",
+        UPSTREAM_TARBALL="repack.tar",
+        UPSTREAM_SHA256=sum_of(content),
+    )
+
+
+def test_a_tarball_is_unpacked_once(checkout):
+    (checkout.path / "upstream/omit").write_text("# what is not needed\nextra\n")
+    files = {**SOURCE, "extra/large": b"x", "sql/extra/small": b"x"}
+    for _ in range(2):
+        status, output = unpack(checkout, files)
+        assert status == 0, output
+        tree = checkout.path / "build/upstream"
+        there = {str(f.relative_to(tree)): f.read_bytes() for f in tree.rglob("*") if f.is_file()}
+        assert there == {**SOURCE, "sql/extra/small": b"x"}
+    assert "unpacking" not in output
+    # It comes back if somebody has removed it.
+    tree.rename(tree.with_name("elsewhere"))
+    status, output = unpack(checkout, files)
+    assert status == 0 and (tree / "MYSQL_VERSION").exists(), output
+
+
+@pytest.mark.parametrize(
+    ("files", "length", "free", "told"),
+    [
+        (SOURCE, 50_000, None, "could not be unpacked; build/upstream is left as it was"),
+        ({"sql/a.cc": b"x"}, None, None, "repack.tar holds no MySQL source tree"),
+        (SOURCE, None, "5M", "has 5 MB free, and the unpacked source takes 1100 MB"),
+    ],
+)
+def test_what_cannot_be_unpacked_leaves_the_tree_as_it_was(checkout, files, length, free, told):
+    assert unpack(checkout, SOURCE)[0] == 0
+    stamp = checkout.path / "build/upstream.stamp"
+    stamp.write_text("an older pin\n")
+    if free:
+        checkout.stand_in("df", f"echo Avail; echo {free}")
+    status, output = unpack(checkout, files, length)
+    assert status == 1 and told in output, output
+    assert (checkout.path / "build/upstream/sql/a.cc").read_bytes() == SOURCE["sql/a.cc"]
+    assert stamp.read_text() == "an older pin\n"
+    if length:  # a full disk would stay so
+        assert not (checkout.path / "build/upstream.partial").exists()
 
 
 def test_make_passes_an_absolute_path(checkout):
