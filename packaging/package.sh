@@ -27,7 +27,7 @@ PATH=$PATH:/usr/sbin:/sbin
 apparmor_parser --skip-kernel-load --skip-cache --quiet "$here/packaging/debian/usr.sbin.mysqld" >/dev/null 2>&1 ||
   fail "the AppArmor profile cannot be parsed: apparmor_parser -QK packaging/debian/usr.sbin.mysqld"
 
-read -r built < <(awk -F= '/^MYSQL_VERSION_(MAJOR|MINOR|PATCH)=/ { v = v s $2; s = "." } END { print v }' \
+built=$(awk -F= '/^MYSQL_VERSION_(MAJOR|MINOR|PATCH)=/ { v = v s $2; s = "." } END { print v }' \
   "$here/build/upstream/MYSQL_VERSION") || fail "nothing says which MySQL was built: build/upstream is missing"
 [ "$built" = "$UPSTREAM_VERSION" ] || fail "what was built is MySQL $built, and upstream/pin names $UPSTREAM_VERSION" \
   "The pinned release was nowhere to be had. Get it (UPSTREAM_TARBALL=...), or move the pin: BUILD.md, Moving to a newer upstream"
@@ -73,9 +73,10 @@ mv -- "$work"/*.deb "$work"/*.buildinfo "$work"/*.changes "$to"
 # With the libraries it needs, all but those of C and C++: for Linux with glibc 2.36 or newer.
 name=sluice-server-$version-linux-$(uname -m)
 echo "package: $name.tar.xz"
-(mkdir -p "$work/$name"
-  cp -a "$work"/sluice/debian/sluice-{server,client,dev}/usr/. "$work/$name"
-  packaging/libraries.sh all "$work/$name"
+# Before || a subshell does not end by itself where a command fails.
+(mkdir -p "$work/$name" &&
+  cp -a "$work"/sluice/debian/sluice-{server,client,dev}/usr/. "$work/$name" &&
+  packaging/libraries.sh all "$work/$name" &&
   tar --create --directory "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
     --numeric-owner "$name" | xz --threads=2 -3 >"$to/$name.tar.xz") >>"$to/package.log" 2>&1 ||
   fail "the archive could not be made, see $to/package.log"

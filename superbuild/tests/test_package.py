@@ -1,11 +1,13 @@
 """What packages are made from and compared with, as far as it needs no build and no root."""
 
+import fcntl
 import re
+import shutil
 import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from conftest import GIT, ROOT
 
 sys.path.insert(0, str(ROOT / "packaging"))
 import compare
@@ -139,6 +141,92 @@ def test_packages_are_made_of_a_complete_build_only(tmp_path):
         text=True,
     )
     assert done.returncode == 1 and "no build of the preset package" in done.stderr
+
+
+@pytest.fixture
+def built(checkout):
+    """A checkout with what package.sh looks for, and a debhelper that makes two packages."""
+    shutil.copytree(ROOT / "packaging", checkout.path / "packaging")
+    (checkout.path / ".gitignore").write_text("/build/\n")
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
+        subprocess.run([*GIT, *command], cwd=checkout.path, check=True)
+    version = checkout.path / "build/upstream/MYSQL_VERSION"
+    version.parent.mkdir(parents=True)
+    numbers = zip(("MAJOR", "MINOR", "PATCH"), (9, 7, 2), strict=True)
+    version.write_text("".join(f"MYSQL_VERSION_{part}={number}\n" for part, number in numbers))
+    server = checkout.path / "build/package/obj/runtime_output_directory/mysqld"
+    server.parent.mkdir(parents=True)
+    server.touch(mode=0o755)
+    (server.parents[1] / "CMakeCache.txt").write_text("INSTALL_LAYOUT:STRING=DEB\n")
+    checkout.stand_in("apparmor_parser", "exit 0")
+    checkout.stand_in(
+        "dpkg-buildpackage",
+        "for part in server client dev; do mkdir -p debian/sluice-$part/usr; done\n"
+        "touch ../sluice-{server,client}_2.deb ../sluice_2.buildinfo ../sluice_2.changes",
+    )
+    sbom = 'while [ "$1" != --to ]; do shift; done; touch "$2"'
+    (checkout.path / "packaging/sbom.py").write_text(sbom)
+    packages = checkout.path / "build/packages"
+    packages.mkdir()
+    (packages / "sluice-server_1.deb").touch()
+    return checkout
+
+
+def package(checkout):
+    status, output = checkout.run(
+        "packaging/package.sh", "build/package/obj", "build/packages", PYTHON="bash"
+    )
+    return status, output, {file.name for file in (checkout.path / "build/packages").iterdir()}
+
+
+def test_packages_replace_older_ones(built):
+    status, output, there = package(built)
+    assert status == 0, output
+    assert {"sluice-server_2.deb", "sluice-client_2.deb", "SHA256SUMS"} <= there
+    assert "sluice-server_1.deb" not in there and "package.work" not in there
+    sums = (built.path / "build/packages/SHA256SUMS").read_text()
+    assert len(re.findall(r"^[0-9a-f]{64}  \S+\.(?:deb|tar\.xz|json)$", sums, re.MULTILINE)) == 4
+
+
+@pytest.mark.parametrize(
+    ("breaks", "told"),
+    [
+        ("rm build/package/obj/runtime_output_directory/mysqld", "there is no server in"),
+        ("rm build/upstream/MYSQL_VERSION", "nothing says which MySQL was built"),
+        ("sed -i s/2/3/ build/upstream/MYSQL_VERSION", "what was built is MySQL 9.7.3, and"),
+        ("rm .git/HEAD", "so the packages would have no version"),
+        ("echo exit 1 >stand-ins/apparmor_parser", "the AppArmor profile cannot be parsed"),
+        ("echo 'echo why; exit 1' >stand-ins/dpkg-buildpackage", "debhelper failed, see"),
+    ],
+)
+def test_packages_that_cannot_be_made_leave_the_older_ones(built, breaks, told):
+    subprocess.run(["bash", "-c", breaks], cwd=built.path, check=True)
+    status, output, there = package(built)
+    assert status == 1 and told in output, output
+    assert "sluice-server_1.deb" in there and "sluice-server_2.deb" not in there
+
+
+def test_two_runs_do_not_make_packages_in_one_folder(built):
+    with (built.path / "build/packages/lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        status, output, there = package(built)
+    assert status == 1 and "another package.sh works in" in output
+    assert "sluice-server_1.deb" in there
+
+
+@pytest.mark.parametrize(
+    ("breaks", "told"),
+    [
+        ("echo 'echo no libaio; exit 1' >packaging/libraries.sh", "the archive could not be made"),
+        ("echo 'exit 1' >stand-ins/xz; chmod +x stand-ins/xz", "the archive could not be made"),
+        ("echo 'exit 1' >packaging/sbom.py", "no bill of materials could be made"),
+    ],
+)
+def test_what_is_not_complete_gets_no_checksums(built, breaks, told):
+    subprocess.run(["bash", "-c", breaks], cwd=built.path, check=True)
+    status, output, there = package(built)
+    assert status == 1 and told in output, output
+    assert "SHA256SUMS" not in there
 
 
 def test_options_for_other_servers_stay_out_of_their_sight():
