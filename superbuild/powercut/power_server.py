@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -18,8 +19,38 @@ import server as stress
 
 COPYING = threading.Lock()
 
-#: A server that starts uses more of a processor, also where others want it.
+#: A server that starts uses, or waits for, more of a processor.
 IDLE = 0.05
+
+
+class Wanted:
+    """What a process has had of processors, and what its threads were ready for while others had it."""
+
+    def __init__(self, process: Path) -> None:
+        self._process = process
+        self._used = self._processor_seconds()
+        self._waited = self._waits()
+
+    def seconds(self) -> float:
+        """Since then."""
+        waits = sum(w - self._waited.get(thread, 0.0) for thread, w in self._waits().items())
+        return self._processor_seconds() - self._used + waits
+
+    def _processor_seconds(self) -> float:
+        try:
+            told = (self._process / "stat").read_text()
+        except OSError:  # it has ended
+            return 0.0
+        user, system = told.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    def _waits(self) -> dict[str, float]:
+        """By thread; without those that have ended."""
+        waits = {}
+        for file in self._process.glob("task/*/schedstat"):
+            with contextlib.suppress(OSError):
+                waits[file.parent.name] = int(file.read_text().split()[1]) / 1e9
+        return waits
 
 
 class PowerServer(stress.Server):
@@ -64,21 +95,13 @@ class PowerServer(stress.Server):
     def _give_up(self, seconds: float, over: threading.Event) -> None:
         if over.wait(seconds / 2):
             return
-        before = self._processor_seconds()
+        wanted = Wanted(Path("/proc", str(self.process_id)))
         if over.wait(seconds / 2):
             return
-        self.was_idle = self._processor_seconds() - before < IDLE * seconds / 2
+        self.was_idle = wanted.seconds() < IDLE * seconds / 2
         self.gave_up = True
         if self._process is not None:
             self._process.kill()
-
-    def _processor_seconds(self) -> float:
-        try:
-            told = Path(f"/proc/{self.process_id}/stat").read_text()
-        except OSError:  # it has ended
-            return 0.0
-        user, system = told.rpartition(")")[2].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> None:
         if self.running:

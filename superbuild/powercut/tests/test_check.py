@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ import recovery
 from check import Findings
 from ledger import Promised, Tables, definition
 from load import Setting
-from power_server import PowerServer, stress
+from power_server import PowerServer, Wanted, stress
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 Rows = list[tuple[object, ...]]
@@ -279,6 +280,24 @@ def test_a_shutdown_that_fails_is_a_crash(
     monkeypatch.setattr(recovery, "check", lambda *_arguments: None)
     found = recovered(Server(tmp_path, status), monkeypatch)
     assert [kind for kind, _ in found.problems] == kinds
+
+
+def test_a_start_that_gets_no_processor_does_not_hang(tmp_path: Path) -> None:
+    """Beside tests of a higher priority."""
+
+    def threads(*waits: int) -> None:
+        for number, wait in enumerate(waits):
+            (tmp_path / "task" / str(number)).mkdir(parents=True, exist_ok=True)
+            (tmp_path / "task" / str(number) / "schedstat").write_text(f"1000 {wait}000000000 9")
+
+    (tmp_path / "stat").write_text(f"1 (mysqld) S{' 0' * 20}")
+    threads(2, 3)
+    wanted = Wanted(tmp_path)
+    assert wanted.seconds() == 0
+    threads(4, 3, 1)
+    assert wanted.seconds() == 3
+    shutil.rmtree(tmp_path / "task" / "0")
+    assert wanted.seconds() == 1
 
 
 def test_a_server_that_ends_without_a_word_is_a_crash(
