@@ -38,7 +38,7 @@ from homes import BUILD, Homes, not_a_socket
 from ledger import Promised
 from load import Load, Setting, is_gone
 from power_server import PowerServer, stress
-from recovery import check_pages, errors_of, reason, start, stop
+from recovery import errors_of, reason, start, stop
 from rounds import good, processor_seconds
 
 SWITCHES = {
@@ -270,11 +270,7 @@ def look(
     except pymysql.Error as error:
         found.add("crash" if is_gone(error) else "refused", str(error))
     if stopped := is_last():
-        stop(server, found)
-        if server.running:
-            found.add("crash", "does not stop")
-        elif not found.problems:
-            check_pages(server, found, all_pages=True)
+        stop(server, found, all_pages=True)
     for line in [*before, *server.complaints()][:2]:
         found.add("crash", line[:300])
     return found, recovery, stopped

@@ -30,6 +30,9 @@ from ledger import (
 
 CREATE_UNDO = "CREATE UNDO TABLESPACE pc_undo ADD DATAFILE 'pc_undo.ibu'"
 
+#: Seconds after which a client hangs: longer than an answer may take, which says more.
+HANGS = 1000
+
 #: A purge while somebody has LOCK INSTANCE FOR BACKUP.
 BACKUP_LOCK = 4085
 
@@ -158,7 +161,7 @@ class Load:
 
     def join(self) -> None:
         for thread in self._threads:
-            thread.join(300)
+            thread.join(HANGS)
             if thread.is_alive():
                 self.errors.append("a client hangs")
 

@@ -57,11 +57,7 @@ def recover(
             if server.is_stock and "master key from keyring" in str(error):
                 kind = "known: keyring"
             found.add(kind, f"{error}")
-        stop(server, found)
-        if server.running:
-            found.add("crash", "does not stop")
-        elif not found.problems:
-            check_pages(server, found, all_pages=all_pages)
+        stop(server, found, all_pages=all_pages)
         for line in server.complaints()[:2]:
             found.add("crash", line[:300])
     finally:
@@ -124,12 +120,17 @@ def start(server: PowerServer, found: Findings) -> float:
         return server.start_within(1800)
 
 
-def stop(server: PowerServer, found: Findings) -> None:
-    """A server that does not stop is still running then; one that has ended by itself is told."""
+def stop(server: PowerServer, found: Findings, *, all_pages: bool) -> None:
+    """Stops a server, which may have ended by itself, and checks the pages."""
     which = "the shutdown" if server.running else "it had"
     with contextlib.suppress(subprocess.TimeoutExpired):
         if (status := server.stop()) != 0:
             found.add("crash", f"{which} ended with {status}")
+    if server.running:
+        found.add("crash", "does not stop")
+    # What is known or allowed does not hide a page that is wrong.
+    elif all(kind != "crash" for kind, _ in found.problems):
+        check_pages(server, found, all_pages=all_pages)
 
 
 def check_pages(server: PowerServer, found: Findings, *, all_pages: bool) -> None:

@@ -136,7 +136,7 @@ class Load:
     def end(self) -> None:
         self._over.set()
         for thread in self._threads:
-            thread.join(timeout=120)
+            thread.join(timeout=PATIENCE)
             if thread.is_alive():
                 raise Failure("a session does not end: the server may hang")
         if self._failure is not None:

@@ -20,7 +20,7 @@ import pytest
 import recovery
 from check import Findings
 from ledger import Promised, Tables, definition
-from load import Setting
+from load import HANGS, Setting
 from power_server import PowerServer, Wanted, stress
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
@@ -307,6 +307,25 @@ def test_a_server_that_ends_without_a_word_is_a_crash(
     server = Server(tmp_path, status=-9)
     monkeypatch.setattr(recovery, "check", lambda *_arguments: server.end())
     assert recovered(server, monkeypatch).problems == [("crash", "it had ended with -9")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "looked_at"),
+    [("known: undo file", True), ("lost", True), ("crash", False)],
+)
+def test_what_is_known_or_allowed_does_not_hide_a_wrong_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, *, looked_at: bool
+) -> None:
+    monkeypatch.setattr(recovery, "check", lambda *arguments: arguments[-1].add(kind, "first"))
+    monkeypatch.setattr(
+        recovery, "check_pages", lambda _, found, **_options: found.add("pages", "wrong")
+    )
+    found = recovery.recover(Server(tmp_path), Promised(), Setting(), all_pages=False)[0]
+    assert [k for k, _ in found.problems] == [kind] + ["pages"] * looked_at
+
+
+def test_an_answer_that_takes_too_long_is_told_before_the_client_hangs() -> None:
+    assert PowerServer.connection_options["read_timeout"] < HANGS
 
 
 def test_a_start_that_was_killed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

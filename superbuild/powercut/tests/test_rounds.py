@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import kills
 import matrix
 import pytest
+import recovery
 import rig
 from check import Findings
 from cuts import Cut
@@ -215,7 +216,7 @@ def test_the_last_kill_stops_the_server(tmp_path: Path, monkeypatch: pytest.Monk
     )
     monkeypatch.setattr(kills, "start", lambda _server, _found: 1.0)
     monkeypatch.setattr(kills, "check", lambda *_arguments: None)
-    monkeypatch.setattr(kills, "check_pages", lambda *_arguments, **_options: None)
+    monkeypatch.setattr(recovery, "check_pages", lambda *_arguments, **_options: None)
     for last in (False, True):
         found, _, told = kills.look(server, Promised(), kills.Setting(), lambda last=last: last)
         assert isinstance(found, Findings) and found.problems == []
