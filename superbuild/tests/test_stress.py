@@ -206,15 +206,21 @@ def test_a_server_that_takes_a_connection_and_says_nothing_is_not_waited_for(mon
     assert told["read_timeout"] and told["write_timeout"]
 
 
-@pytest.mark.parametrize(("subset", "is_lost"), [(1, False), (0, True)])
-def test_a_gtid_that_a_fault_loses_is_missed(tmp_path, subset, is_lost):
+@pytest.mark.parametrize(
+    ("executed", "is_lost"), [("u:1-5", False), ("u:1-4", True), ("u:1-3:5", True)]
+)
+def test_a_gtid_that_a_fault_loses_is_missed(tmp_path, executed, is_lost):
+    """Also that of a transaction beside the fault."""
     (tmp_path / "binlog.000001").touch()
     answers = {
         "SHOW BINARY LOGS": [("binlog.000001",)],
         "files_pending": [("", "0")],
-        "COUNT": [(0, 0)],
-        "GTID_SUBSET": [(subset,)],
+        "COUNT": [(3, 3)],
+        "gtid_executed": [(executed,)],
+        "": [],
     }
     server = SimpleNamespace(connect=lambda _database: connection(answers), data=tmp_path)
     with pytest.raises(Failure, match="gtid_executed") if is_lost else contextlib.nullcontext():
-        Faults(server)._all_is_there("")
+        faults = Faults(server)
+        faults._write(3)
+        faults._all_is_there("")
