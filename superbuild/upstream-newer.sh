@@ -20,7 +20,7 @@ newer=build/newer
 check() {
   local copy=$newer/sluice changes commits
   [ -d "$copy" ] || return 0
-  export GIT_CEILING_DIRECTORIES=$PWD/$newer
+  local -x GIT_CEILING_DIRECTORIES=$PWD/$newer
   if [ ! -d "$copy/build/tree/.git" ] &&
     changes=$(git -C "$copy" status --porcelain -- . ':!upstream/pin') && [ -z "$changes" ] &&
     commits=$(git -C "$copy" rev-list --all --not --remotes) && [ -z "$commits" ]; then

@@ -55,7 +55,7 @@ from rounds import Table, blamed, good, processor_seconds, say
 #: recovery was to be recorded.
 ORDER = -1
 RECOVERY = -2
-ANY_MODE = "any"  #: what writes were in order, they were whatever survives
+ANY_MODE = "any"  #: of an order, which does not depend on what survives
 
 
 class Rig(Homes):
@@ -277,7 +277,7 @@ def run(arguments: argparse.Namespace) -> int:
     if unknown := set(names) - {entry.name for entry in entries}:
         raise SystemExit(f"power cuts: no such entry of the matrix: {', '.join(sorted(unknown))}")
     if not any(cuts_of(entry, arguments) for entry in entries):
-        raise SystemExit(f"power cuts: none of these settings has the mode {arguments.mode}")
+        raise SystemExit("power cuts: with this mode and so few cuts these settings have none")
     folder = BUILD / arguments.run
     rig = Rig(folder, arguments.preset, arguments.workers, arguments.least, arguments.minutes)
     table = Table(folder / "rounds.csv")

@@ -80,6 +80,24 @@ def test_what_is_staged_or_committed_since_the_import_is_kept(work, committed):
     assert patch.read_text() == PATCH
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("touch sql/stray.cc", "its Files: field does not name: sql/stray.cc"),
+        ("rm sql/theirs.cc", "deletes upstream's sql/theirs.cc"),
+        (f"{' '.join(GIT)} commit -q --allow-empty -C HEAD", "two commits are named feature"),
+    ],
+)
+def test_commits_that_make_no_series_change_nothing(work, change, told):
+    tree = work.path / "build/tree"
+    subprocess.run(["bash", "-c", change], cwd=tree, check=True)
+    commit(work, a="int b;\n")
+    status, output = patches(work, "export")
+    assert status == 1 and told in output, output
+    assert (work.path / "patches/feature.patch").read_text() == PATCH
+    assert (work.path / "sql/own/a.cc").read_text() == "int a;\n"
+
+
 def test_what_was_imported_may_go(work):
     """A patch, too, of which the work tree has the commit and not the file."""
     tree = work.path / "build" / "tree"

@@ -164,9 +164,12 @@ def test_the_order_of_a_recording_is_looked_at_once_for_all_modes(
     assert table.results == results
 
 
-def test_a_mode_that_no_settings_have_is_named(arguments: argparse.Namespace) -> None:
-    arguments.matrix, arguments.mode, arguments.rounds = "plain", "journal", 1
-    with pytest.raises(SystemExit, match="none of these settings has the mode journal"):
+@pytest.mark.parametrize(("mode", "cuts"), [("journal", 4), ("ordered", 3), ("", 0)])
+def test_settings_without_a_cut_are_not_tried_for_ever(
+    arguments: argparse.Namespace, mode: str, cuts: int
+) -> None:
+    arguments.matrix, arguments.mode, arguments.cuts, arguments.rounds = "plain", mode, cuts, 1
+    with pytest.raises(SystemExit, match="these settings have none"):
         rig.run(arguments)
 
 
