@@ -41,6 +41,7 @@ class Case:
     of: str  #: list, new list, log, shrinking, folder
     means: str
     kill: bool = False  #: and kill -9 after it
+    ends: bool = False  #: the server, by itself, as upstream does if the index cannot be replaced
 
 
 CASES = [
@@ -49,7 +50,18 @@ CASES = [
     Case("openat", "error=EMFILE", "list", "no descriptor is left"),
     Case("pwrite64", "retval=7:when=1", "list", "a short write", kill=True),
     Case(
-        "fsync,fdatasync", "error=EIO", "folder", "the name of the list is not on disk", kill=True
+        "fsync,fdatasync",
+        "error=EIO:when=1",
+        "folder",
+        "the name of the list is not on disk",
+        kill=True,
+    ),
+    Case(
+        "fsync,fdatasync",
+        "error=EIO:when=2",
+        "folder",
+        "the name of the new index is not on disk",
+        ends=True,
     ),
     Case("fsync,fdatasync", "delay_enter=3000000:when=1", "list", "a sync that takes 3 s"),
     Case("close", "error=EIO:when=1", "list", "an error that comes with close"),
@@ -122,21 +134,15 @@ class Faults:
             except pymysql.Error as error:
                 says = f"error {error.args[0]}"
             took = time.monotonic() - began
-            # Commits and rotations go on.
-            self._write(1)
-            self._sql("FLUSH BINARY LOGS")
-            limit = time.monotonic() + 60
-            while trace.injected() == 0 or (
-                self._status("files_pending") > 0 and self._status("errors") == errors
-            ):
-                if time.monotonic() > limit:
-                    break
-                time.sleep(0.1)
+            if not case.ends:
+                self._commits_and_rotations_go_on(trace, errors)
         finally:
             trace.end()
         if trace.injected() == 0:
             raise Failure(f"{case.call} of the {case.of} was not called: {trace.output()}")
-        counted = self._status("errors") - errors
+        if case.ends:
+            self._starts_again()
+        counted = max(self._status("errors") - errors, 0)  # from 0 in a new server
         told = self._told()
         if logs[-1] not in self._logs():
             raise Failure(f"{logs[-1]} is gone, to which the logs were to be purged")
@@ -154,6 +160,25 @@ class Faults:
             "log": told,
             "lost": "nothing",
         }
+
+    def _commits_and_rotations_go_on(self, trace: Trace, errors: int) -> None:
+        self._write(1)
+        self._sql("FLUSH BINARY LOGS")
+        limit = time.monotonic() + 60
+        while trace.injected() == 0 or (
+            self._status("files_pending") > 0 and self._status("errors") == errors
+        ):
+            if time.monotonic() > limit:
+                break
+            time.sleep(0.1)
+
+    def _starts_again(self) -> None:
+        limit = time.monotonic() + 60
+        while self._server.running:
+            if time.monotonic() > limit:
+                raise Failure("the fault has not ended the server")
+            time.sleep(0.1)
+        self._server.start()
 
     def kill(self) -> None:
         self._server.kill()
@@ -221,7 +246,11 @@ class Trace:
 
     def end(self) -> None:
         self._process.terminate()
-        self._process.communicate()
+        try:
+            self._process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:  # it waits for a thread of a server that has ended
+            self._process.kill()
+            self._process.communicate()
 
 
 def main() -> int:
