@@ -73,12 +73,13 @@ def run(options: argparse.Namespace, home: Path) -> None:
     server.start()
     stress = Stress(server, options.seed)
     stress.prepare()
+    ddl = [Ddl(server, number) for number in range(4)]
     threads = [
         threading.Thread(target=stress.session, args=(f"{kind} {number}", step))
         for kind, count, make in (
             ("writer", WRITERS, lambda number: functools.partial(stress.write, number)),
             ("reader", READERS, lambda _: stress.read),
-            ("ddl", 4, lambda number: Ddl(server, number)),
+            ("ddl", len(ddl), ddl.__getitem__),
             ("observer", 2, Observer),
         )
         for number in range(count)
@@ -102,6 +103,8 @@ def run(options: argparse.Namespace, home: Path) -> None:
             counters.update(fast_path_counters(server))
             if options.kill:
                 with stress.quiet(killed=True):
+                    for one in ddl:
+                        one.remove_copy()
                     seconds = server.start()
                     stress.verify(thorough=True)
                 kills += 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 import shutil
 import time
+from pathlib import Path
 
 import pymysql
 from ddl_rows import CHECKSUM, COLUMNS, ROWS, TABLES, check
@@ -22,6 +23,7 @@ class Ddl:
     def __init__(self, server: Server, number: int) -> None:
         self._server = server
         self._number = number
+        self._copied: Path | None = None  #: the file of a table that is not imported yet
         self._kinds = [
             self.rename,
             self.rebuild,
@@ -134,13 +136,30 @@ class Ddl:
             shutil.copy(folder / copy.name, copy)
         cursor.execute("UNLOCK TABLES")
         cursor.execute(f"ALTER TABLE {target} DISCARD TABLESPACE")
+        self._copied = folder / f"{target}.ibd"
         for copy in copies:
             shutil.move(copy, folder / f"{target}{copy.suffix}")
         cursor.execute(f"ALTER TABLE {target} IMPORT TABLESPACE")
+        self._copied = None
         check(connection, target)
         cursor.execute(f"UPDATE {target} SET pad = CONCAT(LEFT(pad, 99), 'i'), h = {CHECKSUM}")
         check(connection, target)
         cursor.execute(f"DROP TABLE {source}, {target}")
+
+    def remove_copy(self) -> None:
+        """What an operator does after a kill: until the import, the copy has the ID of its source, and
+        the server starts with one file of an ID only."""
+        copied, self._copied = self._copied, None
+        if copied is None or not copied.exists():
+            return
+        source = copied.with_stem(self._own("source"))
+        if self._space_id(copied) == self._space_id(source):
+            copied.unlink()
+
+    @staticmethod
+    def _space_id(file: Path) -> bytes:
+        with file.open("rb") as content:
+            return content.read(38)[34:]
 
     def exchange(self, connection, cursor, dice) -> None:
         """Partition exchange, there and back."""

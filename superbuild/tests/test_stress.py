@@ -19,6 +19,7 @@ import disk
 from acknowledged import Acknowledged
 from ddl_rows import ROWS
 from ddl_sessions import Stress
+from ddl_statements import Ddl
 from faults import Faults
 from server import Failure, Server
 
@@ -224,3 +225,36 @@ def test_a_gtid_that_a_fault_loses_is_missed(tmp_path, executed, is_lost):
         faults = Faults(server)
         faults._write(3)
         faults._all_is_there("")
+
+
+@pytest.mark.parametrize(
+    ("imports", "copied_id", "stays"),
+    [
+        (False, b"same", False),  # killed before the import has written its ID
+        (False, b"its_", True),  # and after: the server needs it
+        (True, b"same", True),  # an import that was acknowledged: the server must not find both
+    ],
+)
+def test_a_copy_that_was_not_imported_is_not_in_the_way_of_a_start(
+    tmp_path, monkeypatch, imports, copied_id, stays
+):
+    folder = tmp_path / "data" / "stress"
+    folder.mkdir(parents=True)
+    target = folder / "target_0.ibd"
+
+    def execute(statement):
+        if statement.startswith("FLUSH TABLES"):
+            (folder / "source_0.ibd").write_bytes(b"." * 34 + b"same")
+            (folder / "source_0.cfg").touch()
+        elif statement.endswith("IMPORT TABLESPACE"):
+            target.write_bytes(b"." * 34 + copied_id)
+            if not imports:
+                raise pymysql.OperationalError(2013, "Lost connection")
+
+    monkeypatch.setattr("ddl_statements.check", lambda *_: None)
+    server = SimpleNamespace(can_encrypt=False, data=tmp_path / "data", home=tmp_path)
+    ddl = Ddl(server, 0)
+    with contextlib.suppress(pymysql.OperationalError):
+        ddl.import_(None, SimpleNamespace(execute=execute), random.Random(1))
+    ddl.remove_copy()
+    assert target.exists() == stays
