@@ -42,7 +42,8 @@ fi
 
 if [ "$(id -u)" -eq 0 ]; then
   mkdir -p -- "$data" "${socket%/*}"
-  find -H "$data" ! -user mysql -exec chown --no-dereference -- mysql: {} +
+  # With the slash, as it may be a link.
+  find "$data/" ! -user mysql -exec chown --no-dereference -- mysql: {} +
   # It may be /tmp.
   setpriv --reuid=mysql --regid=mysql --init-groups -- test -w "${socket%/*}" || chown -- mysql: "${socket%/*}"
   exec setpriv --reuid=mysql --regid=mysql --init-groups -- "$0" "$@"
