@@ -1,5 +1,6 @@
 """What the maintainer scripts do, in a folder instead of the machine's root."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -80,15 +81,18 @@ def test_a_first_installation_makes_a_data_directory(machine):
     assert (machine.data / "mysql.ibd").exists()
 
 
-def test_a_process_that_nobody_collects_has_ended(machine):
-    """Nor is the mark of an unfinished directory gone before the server has stopped."""
+@pytest.mark.parametrize("parent", ["exec sleep 1000", "wait"])
+def test_the_mark_stays_until_the_server_has_ended(machine, parent):
+    """A process that nobody collects has ended, too; and without /proc it is waited for."""
     machine.stand_in(
         "server",
-        """trap 'ls "$ROOT/var/lib/mysql-files" >"$ROOT/at-stop"; exit' TERM
+        """trap 'sleep 1; ls "$ROOT/var/lib/mysql-files" >"$ROOT/at-stop"; exit' TERM
         echo $$ >"$ROOT/run/mysqld/mysqld.pid"
         while :; do sleep 0.1; done""",
     )
-    machine.stand_in("parent", 'echo $$ >"$ROOT/parent"; server & exec sleep 1000')
+    machine.stand_in("parent", f'echo $$ >"$ROOT/parent"; server & {parent}')
+    if parent == "wait":
+        machine.stand_in("grep", 'case "$*" in */proc/*) exit 2 ;; esac; exec /bin/grep "$@"')
     machine.stand_in(
         "mysqld",
         """case "$*" in *--initialize*) touch "$DATA/mysql.ibd"; exit ;; esac
@@ -98,7 +102,8 @@ def test_a_process_that_nobody_collects_has_ended(machine):
     try:
         status, output = machine.run("postinst", "configure", "")
     finally:
-        os.kill(int((machine.root / "parent").read_text()), signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int((machine.root / "parent").read_text()), signal.SIGKILL)
     assert status == 0 and (machine.data / "mysql.ibd").exists(), output
     assert (machine.root / "at-stop").read_text() == "sluice-server-initialize.sql\n"
     assert list((machine.root / "var/lib/mysql-files").iterdir()) == []
