@@ -45,9 +45,11 @@ class Failure(Exception):
     """What must not happen has happened."""
 
 
-def is_gone(error: Exception, connection: pymysql.Connection) -> bool:
-    """Has a client lost its connection?"""
-    return isinstance(error, pymysql.Error) and (error.args[0] in GONE or not connection.open)
+def is_gone(error: Exception, connection: pymysql.Connection | None) -> bool:
+    """Has a client lost its connection, or got none?"""
+    return isinstance(error, pymysql.Error) and (
+        connection is None or error.args[0] in GONE or not connection.open
+    )
 
 
 class Server:
@@ -131,6 +133,7 @@ class Server:
             if self._process.poll() is not None:
                 return False
             if time.monotonic() > end:
+                self.kill()
                 raise Failure(f"it neither starts nor ends:\n{self.last_words()}")
             if self.socket.exists():
                 try:

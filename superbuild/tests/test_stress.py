@@ -1,6 +1,7 @@
 """Do the stresses of a server find what is lost? No server runs: its answers are made up."""
 
 import contextlib
+import os
 import random
 import re
 import sys
@@ -96,12 +97,22 @@ def test_a_transaction_that_a_disk_loses_is_missed(there, is_lost):
 
 
 @pytest.mark.parametrize(
-    ("there", "wrong", "is_lost"), [(2, 0, False), (3, 0, False), (1, 0, True), (2, 1, True)]
+    ("there", "wrong", "killed", "fails"),
+    [
+        (2, 0, False, False),
+        (3, 0, True, False),
+        (3, 0, False, True),
+        (1, 0, True, True),
+        (4, 0, True, True),
+        (2, 1, False, True),
+    ],
 )
-def test_a_row_that_a_full_disk_loses_is_missed(there, wrong, is_lost):
+def test_a_full_disk_that_loses_a_row_or_keeps_a_refused_one_is_a_failure(
+    there, wrong, killed, fails
+):
     server = SimpleNamespace(connect=lambda: connection({"COUNT": [(there, wrong)]}))
-    with pytest.raises(Failure) if is_lost else contextlib.nullcontext():
-        disk.check_filled(server, "filler0", 2)
+    with pytest.raises(Failure) if fails else contextlib.nullcontext():
+        disk.check_filled(server, "filler0", 2, killed=killed)
 
 
 def lost_connection():
@@ -125,8 +136,11 @@ def test_a_connection_that_is_lost_while_the_server_runs_is_a_failure(load, serv
         load.end()
 
 
-def test_a_session_that_breaks_is_a_failure(load):
+@pytest.mark.parametrize("connects", [True, False])
+def test_a_session_that_breaks_is_a_failure(load, connects):
     load.server_ends()
+    if not connects:
+        load._server.connect = lambda: 1 // 0
     load.start(lambda *_: 1 // 0, ["writer0"])
     with pytest.raises(Failure, match="division"):
         load.end()
@@ -196,6 +210,16 @@ def test_a_session_that_hangs_beside_ddl_is_not_freed_by_each_kill(monkeypatch):
         stress.end()
         killed.set()
         thread.join()
+
+
+def test_a_start_that_hangs_leaves_no_process(tmp_path):
+    server = Server.__new__(Server)
+    server._command, server._options = ["sh", "-c", "exec sleep 1000"], []
+    server._environment = os.environ
+    server.socket, server.output, server.log = (tmp_path / name for name in ("s", "output", "log"))
+    with pytest.raises(Failure, match="neither starts nor ends"):
+        server.start(0.1)
+    assert not server.running
 
 
 def test_a_server_that_takes_a_connection_and_says_nothing_is_not_waited_for(monkeypatch):
