@@ -122,24 +122,51 @@ class Rig:
             self.tried.append(cut)
             row: dict[str, object] = dict.fromkeys(COLUMNS, "")
             of_cut = {"entry": cut.entry, "recording": cut.recording, "mode": cut.mode}
-            yield cut, row | of_cut | {"index": cut.index, "result": self.result}
+            started = {"recovery_seconds": 0.0 if "no start" in self.result else 1.0}
+            yield cut, row | of_cut | {"index": cut.index, "result": self.result} | started
 
 
 def named(name: str) -> matrix.Entry:
     return next(entry for entry in matrix.ENTRIES if entry.name == name)
 
 
-@pytest.mark.parametrize("again", ["no start", "ok"])
+@pytest.mark.parametrize(
+    ("again", "result"),
+    [
+        ("no start", "no start"),
+        ("allowed: no start", "allowed: no start"),
+        ("lost", "lost"),
+        ("ok", "no start"),
+        ("known: undo file", "no start"),
+    ],
+)
 def test_a_recovery_that_cannot_be_recorded_is_a_round(
-    arguments: argparse.Namespace, tmp_path: Path, again: str
+    arguments: argparse.Namespace, tmp_path: Path, again: str, result: str
 ) -> None:
-    """Also if the server recovers the second time."""
+    """Also if the server recovers the second time, perhaps with a known finding."""
     of_test = Rig(tmp_path, again)
     table = Table(tmp_path / "rounds.csv")
     rig.one_recording(of_test, named("index"), 0, arguments, table)
     assert ("index", "0", "journal", rig.RECOVERY) in table.done
     assert of_test.tried[-1].at <= 1 and of_test.tried[-1].policy == "files"
-    assert table.results["no start"] >= 1
+    assert table.results == Counter({again: 4}) + Counter([result])
+
+
+def test_a_recovery_that_failed_is_tried_again_although_time_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rig.Rig, "_round", lambda _self, _entry, cut, *_: {"index": cut.index})
+    of_test = rig.Rig(tmp_path / "run", "debug", workers=1, minutes=1e-9)
+    try:
+        assert of_test.over
+        (tmp_path / "base").mkdir()
+        entry, log = named("index"), a_log(tmp_path / "log")
+        failure = rig.failure_before_recovery(entry, log, 0, "1")
+        cuts = rig.choose(log, entry, "0", "journal", "1", 1, "")
+        tried = [row["index"] for _, row in of_test.cut(entry, tmp_path, [failure, *cuts])]
+    finally:
+        of_test.close()
+    assert tried == [rig.RECOVERY]
 
 
 @pytest.mark.parametrize(
