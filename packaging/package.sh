@@ -78,7 +78,8 @@ echo "package: $name.tar.xz"
   cp -a "$work"/sluice/debian/sluice-{server,client,dev}/usr/. "$work/$name" &&
   packaging/libraries.sh all "$work/$name" &&
   tar --create --directory "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
-    --numeric-owner "$name" | xz --threads=2 -3 >"$to/$name.tar.xz") >>"$to/package.log" 2>&1 ||
+    --numeric-owner "$name" | xz --threads=2 -3 >"$work/$name.tar.xz" &&
+  mv -- "$work/$name.tar.xz" "$to") >>"$to/package.log" 2>&1 ||
   fail "the archive could not be made, see $to/package.log"
 
 "${PYTHON:-python3}" packaging/sbom.py --version "$version" --objects "$objects" --tree "$work/$name" \

@@ -215,18 +215,27 @@ def test_two_runs_do_not_make_packages_in_one_folder(built):
 
 
 @pytest.mark.parametrize(
-    ("breaks", "told"),
+    ("breaks", "told", "archives"),
     [
-        ("echo 'echo no libaio; exit 1' >packaging/libraries.sh", "the archive could not be made"),
-        ("echo 'exit 1' >stand-ins/xz; chmod +x stand-ins/xz", "the archive could not be made"),
-        ("echo 'exit 1' >packaging/sbom.py", "no bill of materials could be made"),
+        (
+            "echo 'echo no libaio; exit 1' >packaging/libraries.sh",
+            "the archive could not be made",
+            0,
+        ),
+        (
+            "echo 'echo part; exit 1' >stand-ins/xz; chmod +x stand-ins/xz",
+            "the archive could not be made",
+            0,
+        ),
+        ("echo 'exit 1' >packaging/sbom.py", "no bill of materials could be made", 1),
     ],
 )
-def test_what_is_not_complete_gets_no_checksums(built, breaks, told):
+def test_what_is_not_complete_gets_no_checksums(built, breaks, told, archives):
     subprocess.run(["bash", "-c", breaks], cwd=built.path, check=True)
     status, output, there = package(built)
     assert status == 1 and told in output, output
     assert "SHA256SUMS" not in there
+    assert sum(name.endswith(".tar.xz") for name in there) == archives
 
 
 def test_options_for_other_servers_stay_out_of_their_sight():
