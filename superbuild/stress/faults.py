@@ -123,7 +123,7 @@ class Faults:
         }[case.of]
         errors = self._status("errors")
         self._told()
-        trace = Trace(self._server.process_id, case, [data / name for name in names])
+        trace = Trace(self._server, case, [data / name for name in names])
         try:
             began = time.monotonic()
             try:
@@ -220,9 +220,9 @@ class Faults:
 class Trace:
     """strace beside a server, until it is ended."""
 
-    def __init__(self, pid: int, case: Case, paths: list[Path]) -> None:
-        self._file = Path(tempfile.mkstemp(prefix="faults-")[1])
-        command = ["strace", "-f", "-p", str(pid), "-o", str(self._file)]
+    def __init__(self, server: Server, case: Case, paths: list[Path]) -> None:
+        self._file = server.home / "trace"
+        command = ["strace", "-f", "-p", str(server.process_id), "-o", str(self._file)]
         command += ["-e", f"trace={','.join('?' + call for call in case.call.split(','))}"]
         command += [
             "-e",
