@@ -119,6 +119,27 @@ def lost_connection():
     raise pymysql.OperationalError(2013, "Lost connection")
 
 
+def test_a_transaction_without_an_answer_may_be_lost_until_it_was_seen():
+    acknowledged = Acknowledged()
+
+    def commit(answer):
+        with connection({"": []}) as session:
+            session.commit = answer
+            acknowledged.commit(session, "writer0")
+
+    def check(there):
+        with connection({"": [("writer0", there)]}) as session:
+            acknowledged.check(session)
+
+    commit(lambda: None)
+    with pytest.raises(pymysql.Error):
+        commit(lost_connection)
+    check(1)
+    check(2)
+    with pytest.raises(Failure, match="lost"):
+        check(1)
+
+
 @pytest.fixture
 def load():
     """Of a server that has a connection for each session."""
@@ -206,6 +227,11 @@ def test_a_session_that_hangs_beside_ddl_is_not_freed_by_each_kill(monkeypatch):
         monkeypatch.setattr(ddl_sessions, "HANGS", 1)
         with pytest.raises(Failure, match="hang: writer 0"), stress.quiet(killed=True):
             pass
+        # Others are killed in the middle of a step.
+        monkeypatch.undo()
+        stress._kills += 1
+        with stress.quiet(killed=True):
+            assert stress.failure is None
     finally:
         stress.end()
         killed.set()
