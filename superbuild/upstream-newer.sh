@@ -5,7 +5,7 @@
 #
 #   upstream-newer.sh           try it
 #   upstream-newer.sh --look    only say what there is
-#   upstream-newer.sh --check   does nobody work in the checkout that was tried?
+#   upstream-newer.sh --check   fail if somebody works in the checkout that was tried
 #
 # Exits with 0 when there is none or all went well, and with 1 when a step failed; then the
 # checkout that was tried is kept, to mend patches in.
