@@ -189,7 +189,7 @@ unpack() {
     case $path in '' | '#'*) continue ;; esac
     omit+=("--exclude=*/$path")
   done <"$here/upstream/omit"
-  rm -rf -- "$dir.partial"
+  rm -rf -- "$dir.partial" "$dir.replaced"
   mkdir -p "$dir.partial"
   room "$dir.partial" 1100 "the unpacked source"
   tar --extract --file "$tarball" --directory "$dir.partial" --strip-components=1 \
@@ -198,8 +198,11 @@ unpack() {
     die "$tarball could not be unpacked; $dir is left as it was"
   }
   [ -f "$dir.partial/MYSQL_VERSION" ] || die "$tarball holds no MySQL source tree"
-  rm -rf -- "$dir.stamp" "$dir"
+  # A tree that is removed in part, by a command that was interrupted, would be no MySQL source.
+  rm -f -- "$dir.stamp"
+  if [ -e "$dir" ] || [ -L "$dir" ]; then mv -- "$dir" "$dir.replaced"; fi
   mv -- "$dir.partial" "$dir"
+  rm -rf -- "$dir.replaced"
   printf '%s\ntarball %s\n' "$want" "$(sum_of "$tarball")" >"$dir.stamp"
 }
 

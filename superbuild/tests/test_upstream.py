@@ -244,6 +244,27 @@ def test_what_cannot_be_unpacked_leaves_the_tree_as_it_was(checkout, files, leng
         assert not (checkout.path / "build/upstream.partial").exists()
 
 
+def test_an_older_tree_that_was_removed_in_part(checkout):
+    """The command was killed as it did so."""
+    assert unpack(checkout, SOURCE)[0] == 0
+    (checkout.path / "build/upstream.stamp").write_text("an older pin\n")
+    checkout.stand_in(
+        "rm",
+        """for path; do
+        [ ! -e "$path/MYSQL_VERSION" ] || { /bin/rm "$path/MYSQL_VERSION"; kill -9 $PPID; exit; }
+        done; exec /bin/rm "$@\"""",
+    )
+    assert unpack(checkout, SOURCE)[0] == -9
+    (checkout.programs / "rm").unlink()
+    status, output = unpack(checkout, SOURCE)
+    assert status == 0, output
+    assert sorted(file.name for file in (checkout.path / "build").glob("upstream*")) == [
+        "upstream",
+        "upstream.lock",
+        "upstream.stamp",
+    ]
+
+
 def test_make_passes_an_absolute_path(checkout):
     (checkout.path / "superbuild" / "upstream.sh").write_text(
         "#!/bin/bash\nenv | grep ^UPSTREAM_\n"
