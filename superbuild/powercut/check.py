@@ -236,8 +236,9 @@ def _same(
 SEQUENCE = re.compile(r"/\* ([RDI]) (\d+)(?: (\d+))? \*/")
 GTID = re.compile(r"GTID_NEXT= '([0-9a-f-]+):(\d+)'")
 FIRST_LOG = "binlog.000001"
-#: Logs of truncations of the undo tablespaces that are always there.
-IMPLICIT_LOGS = ("undo_1_", "undo_2_")
+#: Undo tablespaces have a number, and one of its space IDs after another (undo::id2num()).
+MAX_UNDO_SPACE_ID = 0xFFFFFFEF
+UNDO_NUMBERS = 127
 
 
 def _check_binlog(
@@ -358,7 +359,7 @@ def _check_files(
         found.add("files", f"in the index, not on disk: {sorted(listed - there)[:3]}")
     if there - listed:
         found.add("stray", f"on disk, not in the index: {sorted(there - listed)[:3]}")
-    for file in _remains(data, promised, limit):
+    for file in _remains(cursor, data, limit):
         found.add("stray", f"{file.name} of {file.stat().st_size} bytes is left")
     cursor.execute("SELECT FILE_NAME FROM information_schema.FILES WHERE FILE_NAME IS NOT NULL")
     known = {Path(row[0]).name for row in cursor.fetchall() if row[0]}
@@ -379,16 +380,22 @@ def _check_files(
             )
 
 
-def _remains(data: Path, promised: Promised, limit: float) -> list[Path]:
+def _remains(cursor: pymysql.cursors.Cursor, data: Path, limit: float) -> list[Path]:
     """Files of a change that a start has to end, and did not.
 
-    A truncation that begins after the start has its log, too, but ends. A start that finds the
-    log of a CREATE UNDO TABLESPACE that was lost keeps it, for the next one of that number.
+    A truncation that begins after the start has its log, too, but ends. The log of a CREATE UNDO TABLESPACE
+    that was lost belongs to no tablespace: it stays, as upstream's does, until its number is used again.
     """
+    cursor.execute(
+        "SELECT SPACE FROM information_schema.INNODB_TABLESPACES WHERE SPACE_TYPE = 'Undo'"
+    )
+    logs = {
+        f"undo_{(MAX_UNDO_SPACE_ID - int(row[0])) % UNDO_NUMBERS + 1}_trunc.log"
+        for row in cursor.fetchall()
+    }
     left = {
-        file
-        for file in (*data.rglob("undo_*_trunc.log"), *data.parent.glob("keyring.*"))
-        if promised.undo or file.name.startswith(("keyring", *IMPLICIT_LOGS))
+        *(file for file in data.rglob("undo_*_trunc.log") if file.name in logs),
+        *data.parent.glob("keyring.*"),
     }
     while left := {file for file in left if file.exists()}:
         if time.monotonic() > limit:

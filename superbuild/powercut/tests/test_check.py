@@ -178,6 +178,7 @@ def test_the_file_of_a_lost_undo_tablespace_is_not_upstreams(
             "files_pending": [],
             "SHOW BINARY LOGS": [("binlog.000001", 9, "No")],
             "information_schema.FILES": [],
+            "SPACE_TYPE": [],
             "CREATE UNDO": [],
         }
     )
@@ -186,19 +187,22 @@ def test_the_file_of_a_lost_undo_tablespace_is_not_upstreams(
 
 
 @pytest.mark.parametrize(
-    ("name", "undo", "kinds"),
+    ("name", "spaces", "kinds"),
     [
-        ("data/undo_1_trunc.log", False, ["stray"]),
-        ("data/#innodb_redo/undo_2_trunc.log", True, ["stray"]),
-        ("data/undo_3_trunc.log", True, ["stray"]),
-        ("data/undo_3_trunc.log", False, []),  # of a statement that was lost
-        ("keyring.backup", False, ["stray"]),
-        ("keyring.backup.new", False, ["stray"]),
-        ("keyring", False, []),
+        ("data/undo_1_trunc.log", [0xFFFFFFEF, 0xFFFFFFEE], ["stray"]),
+        # innodb_undo_002 after two truncations
+        ("data/#innodb_redo/undo_2_trunc.log", [0xFFFFFFEF, 0xFFFFFFEE - 2 * 127], ["stray"]),
+        ("data/undo_3_trunc.log", [0xFFFFFFEF, 0xFFFFFFEE, 0xFFFFFFED], ["stray"]),
+        # of a statement that was lost, and when it was repeated, its tablespace became number 4
+        ("data/undo_3_trunc.log", [0xFFFFFFEF, 0xFFFFFFEE], []),
+        ("data/undo_3_trunc.log", [0xFFFFFFEF, 0xFFFFFFEE, 0xFFFFFFEC], []),
+        ("keyring.backup", [], ["stray"]),
+        ("keyring.backup.new", [], ["stray"]),
+        ("keyring", [], []),
     ],
 )
 def test_what_a_start_has_to_remove_is_missed_if_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, undo: bool, kinds: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, spaces: list[int], kinds: list[str]
 ) -> None:
     monkeypatch.setattr(check, "PATIENCE", 0)
     for file in ("data/binlog.000001", name):
@@ -209,10 +213,11 @@ def test_what_a_start_has_to_remove_is_missed_if_left(
             "files_pending": [],
             "SHOW BINARY LOGS": [("binlog.000001", 9, "No")],
             "information_schema.FILES": [],
+            "SPACE_TYPE": [(space,) for space in spaces],
         }
     )
     found = Findings()
-    check._check_files(cursor, tmp_path / "data", Promised(undo=undo), found)
+    check._check_files(cursor, tmp_path / "data", Promised(), found)
     assert [kind for kind, _ in found.problems] == kinds
 
 
