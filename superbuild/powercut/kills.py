@@ -38,7 +38,7 @@ from homes import BUILD, Homes, not_a_socket
 from ledger import Promised
 from load import Load, Setting, is_gone
 from power_server import PowerServer, stress
-from recovery import errors_of, reason, start, stop
+from recovery import errors_of, reason, start, stop, undo_number_is_old
 from rounds import good, processor_seconds
 
 SWITCHES = {
@@ -196,7 +196,8 @@ class Kills:
         }
         found, recovery, stopped = look(server, promised, self._setting, is_last)
         for error in running.errors:
-            found.add("client", error)
+            is_known = undo_number_is_old(server, error)
+            found.add("known: undo number" if is_known else "client", error)
         row |= {
             "lost": found.lost,
             "recovery_seconds": round(recovery, 1),

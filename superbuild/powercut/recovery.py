@@ -99,6 +99,18 @@ def has_copy(server: PowerServer, space: int, page_number: int) -> bool:
     return False
 
 
+def undo_number_is_old(server: PowerServer, error: str) -> bool:
+    """Has a start completed a truncation, and not told the dictionary the new number? See the note."""
+    told = re.search(r"\(1533, 'Failed to alter: UNDO TABLESPACE (\w+)'\)", error)
+    if told is None:
+        return False
+    implicit = re.fullmatch(r"innodb_undo_0*(\d+)", told[1])
+    number = implicit[1] if implicit else r"(?:[3-9]|\d\d+)"
+    completed = re.compile(rf"Reconstructing undo tablespace number {number}\.")
+    logs = server.home.glob("mysqld*.log")
+    return any(completed.search(log.read_text(errors="replace")) for log in logs)
+
+
 def reason(errors: list[str], failure: stress.Failure) -> str:
     """Why a server did not start."""
     return " / ".join(line[28:220] for line in errors) or str(failure).partition("\n")[0]

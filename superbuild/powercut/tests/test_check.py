@@ -230,7 +230,7 @@ class Server:
     was_idle = False
 
     def __init__(self, home: Path, status: int = 0, starts: int = 1) -> None:
-        self.data = home
+        self.home = self.data = home
         self.log = home / "mysqld.log"
         self.running = False
         self._status = status
@@ -352,6 +352,30 @@ def test_a_load_hangs_if_no_transaction_is_acknowledged(
     monkeypatch.setattr(running, "_over", SimpleNamespace(wait=passes))
     running.wait_for(3)
     assert len(running.errors) == errors
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "number", "known"),
+    [
+        ("innodb_undo_002", 1533, 2, True),
+        ("innodb_undo_002", 1533, 1, False),  # of another tablespace
+        ("innodb_undo_002", 1533, 22, False),
+        ("innodb_undo_002", 1533, None, False),  # no start has completed a truncation
+        ("innodb_undo_002", 1030, 2, False),
+        ("pc_undo", 1533, 4, True),
+        ("pc_undo", 1533, 2, False),
+    ],
+)
+def test_an_old_number_in_the_dictionary_is_known_if_a_start_has_changed_it(
+    tmp_path: Path, name: str, error: int, number: int | None, *, known: bool
+) -> None:
+    server = Server(tmp_path)
+    server.log.write_text("ready for connections.\n")
+    if number is not None:  # the start before the last kill
+        completed = f"[InnoDB] Reconstructing undo tablespace number {number}.\n"
+        (tmp_path / "mysqld.1.log").write_text(completed)
+    told = pymysql.OperationalError(error, f"Failed to alter: UNDO TABLESPACE {name}")
+    assert recovery.undo_number_is_old(server, f"OperationalError: {told}") == known
 
 
 def test_a_start_that_was_killed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

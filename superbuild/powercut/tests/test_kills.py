@@ -48,13 +48,13 @@ class Server:
         return 0.0
 
 
-@pytest.mark.parametrize("when", ["start", "shutdown"])
-@pytest.mark.parametrize("quick", [True, False])
-def test_a_kill_that_comes_too_late_says_so(
-    monkeypatch: pytest.MonkeyPatch, when: str, *, quick: bool
-) -> None:
+def a_round(
+    monkeypatch: pytest.MonkeyPatch, when: str, *client_errors: str, quick: bool
+) -> dict[str, object]:
+    """The row of a round in which nothing is found but these errors."""
+
     class Load:
-        errors = ()
+        errors = client_errors
 
         def __init__(self, *_arguments: object) -> None:
             self.start = self.server_ends = self.join = lambda: None
@@ -67,8 +67,24 @@ def test_a_kill_that_comes_too_late_says_so(
     rig = kills.Kills.__new__(kills.Kills)
     rig._setting = Setting()
     rig._arguments = SimpleNamespace(seconds=0.1)
-    row, *_ = rig._round(Server(quick=quick), random.Random(2), Promised(), lambda: False)
+    return rig._round(Server(quick=quick), random.Random(2), Promised(), lambda: False)[0]
+
+
+@pytest.mark.parametrize("when", ["start", "shutdown"])
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_kill_that_comes_too_late_says_so(
+    monkeypatch: pytest.MonkeyPatch, when: str, *, quick: bool
+) -> None:
+    row = a_round(monkeypatch, when, quick=quick)
     assert row["when"] == (f"after {when}" if quick else when)
+
+
+@pytest.mark.parametrize(("known", "result"), [(True, "known: undo number"), (False, "client")])
+def test_an_error_of_a_client_is_a_failure_if_it_is_not_known(
+    monkeypatch: pytest.MonkeyPatch, result: str, *, known: bool
+) -> None:
+    monkeypatch.setattr(kills, "undo_number_is_old", lambda *_arguments: known)
+    assert a_round(monkeypatch, "load", "an error", quick=True)["result"] == result
 
 
 def test_what_is_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
