@@ -53,7 +53,7 @@ def recover(
                     cursor.execute("INSERT INTO pc.afterwards VALUES (1, 1)")
                     cursor.execute("DROP TABLE pc.afterwards")
         except pymysql.Error as error:
-            kind = "crash" if error.args and error.args[0] in (2006, 2013) else "refused"
+            kind = "crash" if error.args and error.args[0] in stress.GONE else "refused"
             if server.is_stock and "master key from keyring" in str(error):
                 kind = "known: keyring"
             found.add(kind, f"{error}")

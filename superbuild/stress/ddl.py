@@ -35,7 +35,7 @@ from pathlib import Path
 
 import tsan_reports
 from ddl_observer import Observer
-from ddl_sessions import Stress
+from ddl_sessions import HANGS, Stress
 from ddl_statements import Ddl
 from server import Failure, Server
 
@@ -123,7 +123,7 @@ def run(options: argparse.Namespace, home: Path) -> None:
     stress.end()
     for thread in threads:
         # Under ThreadSanitizer, with all others at the end, a step takes minutes.
-        thread.join(timeout=900)
+        thread.join(timeout=HANGS)
         if thread.is_alive():
             stress.fail(Failure("a session does not end: the server may hang"))
 
