@@ -51,6 +51,8 @@ _ON_PURPOSE = {
     ): "upstream's flag that a search is worth while, read in each",
     ("buf0lruflusher.h", "written"): "the same flag",
     ("buf0lruflusher.h", "state"): "lengths of lists, which plan a walk and bound nothing else",
+    ("buf0lruflush.h", "buf_lru_flusher_setting"): "upstream's settings, which its SET writes",
+    ("buf0lruflush.h", "buf_lru_flusher_set"): "innodb_lru_scan_depth, read by its page cleaner",
     # The constructor of a descriptor that is being copied, beside one who counts pages.
     ("buf0lruhook.h", "Buf_lru_history"): "the page counts in either index",
     ("buf0lruhook.h", "index"): "the same",

@@ -70,7 +70,8 @@ void Lru_flusher::measure() {
   const std::chrono::duration<double> now = Clock::now().time_since_epoch();
   m_policy.measure(
       now.count(), m_freed, UT_LIST_GET_LEN(m_pool->free),
-      {m_pool->curr_size, srv_lru_flusher_free_pages, depth(),
+      {m_pool->curr_size, buf_lru_flusher_setting(srv_lru_flusher_free_pages),
+       depth(),
        dblwr::is_enabled() ? dblwr::n_pages : Lru_policy::BATCH_PAGES});
   m_low_water.store(m_policy.low_water());
 }

@@ -131,16 +131,18 @@ writes contradict each other. Called now and then by one thread, because
 persisted variables are set after InnoDB has started. */
 void note_contradiction() {
   static bool noted = false;
-  if (noted || !srv_lru_flusher || !scan_depth_is_set.load()) return;
-  const auto lru = srv_LRU_scan_depth * srv_buf_pool_instances;
-  if (lru >= srv_io_capacity / 2 && lru / 2 <= srv_io_capacity) return;
+  if (noted || !buf_lru_flusher_is_on() || !scan_depth_is_set.load()) return;
+  const auto scan_depth = buf_lru_flusher_setting(srv_LRU_scan_depth);
+  const auto io_capacity = buf_lru_flusher_setting(srv_io_capacity);
+  const auto lru = scan_depth * srv_buf_pool_instances;
+  if (lru >= io_capacity / 2 && lru / 2 <= io_capacity) return;
 
   noted = true;
   LogErr(INFORMATION_LEVEL, ER_LOG_PRINTF_MSG,
-         ("innodb_lru_scan_depth=" + std::to_string(srv_LRU_scan_depth) +
+         ("innodb_lru_scan_depth=" + std::to_string(scan_depth) +
           " in each of " + std::to_string(srv_buf_pool_instances) +
           " buffer pool instances and innodb_io_capacity=" +
-          std::to_string(srv_io_capacity) +
+          std::to_string(io_capacity) +
           " for the server ask for different rates of page writes. The first "
           "is what the LRU flusher goes by. Leave innodb_lru_scan_depth unset "
           "to have it follow innodb_io_capacity.")
@@ -174,10 +176,11 @@ size_t Lru_flusher::depth() {
   if (now - m_depth_checked > std::chrono::seconds{1}) {
     m_depth_checked = now;
     if (m_pool->instance_no == 0) note_contradiction();
-    m_depth = DBUG_EVALUATE_IF("mutate_lru_flusher_asks_server",
-                               scan_depth_is_given(), scan_depth_is_set.load())
-                  ? srv_LRU_scan_depth
-                  : srv_io_capacity / srv_buf_pool_instances;
+    m_depth =
+        DBUG_EVALUATE_IF("mutate_lru_flusher_asks_server",
+                         scan_depth_is_given(), scan_depth_is_set.load())
+            ? buf_lru_flusher_setting(srv_LRU_scan_depth)
+            : buf_lru_flusher_setting(srv_io_capacity) / srv_buf_pool_instances;
   }
   return m_depth;
 }
@@ -228,7 +231,7 @@ namespace {
 
 /** @return true if the flusher is on and there; in a recovery it is not */
 bool runs() {
-  return srv_lru_flusher &&
+  return buf_lru_flusher_is_on() &&
          (flushers.load(std::memory_order_relaxed) != nullptr ||
           DBUG_EVALUATE_IF("mutate_lru_flusher_ends_in_recovery", true, false));
 }
@@ -277,7 +280,7 @@ std::atomic<size_t> *buf_lru_flusher_held(const buf_pool_t *buf_pool) {
 
 void buf_lru_flusher_written(buf_pool_t *buf_pool) {
   /* Upstream's page cleaner itself says when a search is worthwhile. */
-  if (!srv_lru_flusher &&
+  if (!buf_lru_flusher_is_on() &&
       !DBUG_EVALUATE_IF("mutate_lru_flusher_written_if_off", true, false)) {
     return;
   }
@@ -421,7 +424,7 @@ ulint buf_lru_flusher_preflush(ulint n_pages, ulint pages_for_lsn, lsn_t age,
                 srv_max_dirty_pages_pct_lwm != DEFAULT_LWM) ||
                !srv_adaptive_flushing || !srv_flush_sync;
   DBUG_EXECUTE_IF("mutate_lru_flusher_preflush_lwm", obeys = false;);
-  if (!n.has_value() || obeys || !srv_lru_flusher ||
+  if (!n.has_value() || obeys || !buf_lru_flusher_is_on() ||
       DBUG_EVALUATE_IF("mutate_lru_flusher_preflush", true, false)) {
     return n_pages;
   }
@@ -441,9 +444,9 @@ void buf_lru_flusher_print(FILE *file) {
           "\n"
           "Waits for a free page " UINT64PF ", in vain " UINT64PF
           ", in all " UINT64PF " us, the longest " UINT64PF " us\n",
-          srv_lru_flusher ? "On" : "Off", n.pages_evicted, n.pages_flushed,
-          n.rounds, n.wakeups, n.free_waits, n.free_wait_failures,
-          n.free_wait_usec, n.free_wait_max_usec);
+          buf_lru_flusher_is_on() ? "On" : "Off", n.pages_evicted,
+          n.pages_flushed, n.rounds, n.wakeups, n.free_waits,
+          n.free_wait_failures, n.free_wait_usec, n.free_wait_max_usec);
 }
 
 namespace {

@@ -43,14 +43,35 @@ struct buf_block_t;
 struct buf_pool_t;
 class buf_page_t;
 
-/** innodb_lru_flusher. Off: the server does what upstream does. Read without a
-lock: a thread that still sees the old value does what was right a moment ago.
-*/
+/** innodb_lru_flusher. Off: the server does what upstream does. */
 extern bool srv_lru_flusher;
 
 /** innodb_lru_flusher_free_pages: free pages of each instance that the flusher
 keeps ready; 0: as many as the consumption calls for. */
 extern ulong srv_lru_flusher_free_pages;
+
+/** Reads a system variable that SET may write meanwhile. A thread that still
+sees the old value does what was right a moment ago.
+@param[in]  variable  the system variable
+@return its value */
+template <typename T>
+[[nodiscard]] T buf_lru_flusher_setting(T &variable) {
+  return std::atomic_ref<T>(variable).load(std::memory_order_relaxed);
+}
+
+/** Writes a system variable that buf_lru_flusher_setting() reads.
+@param[out]  var_ptr  the system variable
+@param[in]   save     its new value */
+template <typename T>
+void buf_lru_flusher_set(void *var_ptr, const void *save) {
+  std::atomic_ref<T>(*static_cast<T *>(var_ptr))
+      .store(*static_cast<const T *>(save), std::memory_order_relaxed);
+}
+
+/** @return true if innodb_lru_flusher is on */
+[[nodiscard]] inline bool buf_lru_flusher_is_on() {
+  return buf_lru_flusher_setting(srv_lru_flusher);
+}
 
 /** Starts the threads. To be called when recovery is over, by the thread that
 calls buf_lru_flusher_stop() later. */
@@ -107,7 +128,7 @@ void buf_lru_flusher_taken_low(buf_pool_t *buf_pool);
 the evictor if the list is short.
 @param[in]  buf_pool  buffer pool instance */
 inline void buf_lru_flusher_taken(buf_pool_t *buf_pool) {
-  if (srv_lru_flusher) buf_lru_flusher_taken_low(buf_pool);
+  if (buf_lru_flusher_is_on()) buf_lru_flusher_taken_low(buf_pool);
 }
 
 /** What buf_lru_flusher_wait() does when the flusher is switched on. */
@@ -124,7 +145,8 @@ buffer pool; it may hold latches on pages, as the flusher never waits for one.
 write one */
 [[nodiscard]] inline buf_block_t *buf_lru_flusher_wait(buf_pool_t *buf_pool,
                                                        bool &waited) {
-  return srv_lru_flusher ? buf_lru_flusher_wait_low(buf_pool, waited) : nullptr;
+  return buf_lru_flusher_is_on() ? buf_lru_flusher_wait_low(buf_pool, waited)
+                                 : nullptr;
 }
 
 /** @return counter for Buf_lru_flusher_held, or nullptr if there is no flusher
@@ -139,7 +161,8 @@ for the evictor. So the evictor does not count on that page. */
 class Buf_lru_flusher_held {
  public:
   explicit Buf_lru_flusher_held(const buf_pool_t *buf_pool)
-      : m_counter(srv_lru_flusher ? buf_lru_flusher_held(buf_pool) : nullptr) {
+      : m_counter(buf_lru_flusher_is_on() ? buf_lru_flusher_held(buf_pool)
+                                          : nullptr) {
     if (m_counter != nullptr) m_counter->fetch_add(1);
   }
   ~Buf_lru_flusher_held() {

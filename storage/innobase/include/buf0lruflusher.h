@@ -149,10 +149,13 @@ class alignas(ut::INNODB_CACHE_LINE_SIZE) Lru_flusher {
   bool serves() const {
 #ifdef UNIV_DEBUG
     /* Tests that stop the page cleaner want pages to stay where they are. */
-    if (innodb_page_cleaner_disabled_debug) return false;
+    if (buf_lru_flusher_setting(innodb_page_cleaner_disabled_debug)) {
+      return false;
+    }
     DBUG_EXECUTE_IF("lru_flusher_stands_aside", return false;);
 #endif
-    return srv_lru_flusher && m_running.load(std::memory_order_relaxed) &&
+    return buf_lru_flusher_is_on() &&
+           m_running.load(std::memory_order_relaxed) &&
            buf_get_withdraw_depth(m_pool) == 0;
   }
 
