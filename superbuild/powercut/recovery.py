@@ -102,7 +102,7 @@ def has_copy(server: PowerServer, space: int, page_number: int) -> bool:
 def undo_number_is_old(server: PowerServer, error: str) -> bool:
     """Has a start completed a truncation, and not told the dictionary the new number? See the note."""
     told = re.search(r"\(1533, 'Failed to alter: UNDO TABLESPACE (\w+)'\)", error)
-    if told is None:
+    if told is None or not server.is_stock:
         return False
     implicit = re.fullmatch(r"innodb_undo_0*(\d+)", told[1])
     number = implicit[1] if implicit else r"(?:[3-9]|\d\d+)"

@@ -370,12 +370,15 @@ def test_an_old_number_in_the_dictionary_is_known_if_a_start_has_changed_it(
     tmp_path: Path, name: str, error: int, number: int | None, *, known: bool
 ) -> None:
     server = Server(tmp_path)
+    server.is_stock = True
     server.log.write_text("ready for connections.\n")
     if number is not None:  # the start before the last kill
         completed = f"[InnoDB] Reconstructing undo tablespace number {number}.\n"
         (tmp_path / "mysqld.1.log").write_text(completed)
     told = pymysql.OperationalError(error, f"Failed to alter: UNDO TABLESPACE {name}")
     assert recovery.undo_number_is_old(server, f"OperationalError: {told}") == known
+    server.is_stock = False  # fixed
+    assert not recovery.undo_number_is_old(server, f"OperationalError: {told}")
 
 
 def test_a_start_that_was_killed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
