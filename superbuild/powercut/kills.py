@@ -183,6 +183,7 @@ class Kills:
             server.ask_to_stop()
             time.sleep(pause)
             when = when if server.running else TOO_LATE[when]
+        ended = server.exit_status
         server.end()
         running.join()
         promised = Promised.read(marks, begun)
@@ -195,6 +196,8 @@ class Kills:
             "promised": promised.commits,
         }
         found, recovery, stopped = look(server, promised, self._setting, is_last)
+        if ended:
+            found.add("crash", f"before the kill the server ended with status {ended}")
         for error in running.errors:
             is_known = undo_number_is_old(server, error)
             found.add("known: undo number" if is_known else "client", error)

@@ -18,6 +18,7 @@ class Acknowledged:
 
     def __init__(self) -> None:
         self._told: collections.Counter[str] = collections.Counter()
+        self._sent: collections.Counter[str] = collections.Counter()
 
     @staticmethod
     def prepare(cursor: pymysql.cursors.Cursor) -> None:
@@ -32,14 +33,17 @@ class Acknowledged:
                 "INSERT INTO acknowledged VALUES (%s, 1) ON DUPLICATE KEY UPDATE n = n + 1",
                 (session,),
             )
+        self._sent[session] += 1
         connection.commit()
         self._told[session] += 1
 
     def check(self, connection: pymysql.Connection) -> None:
-        """Raises Failure if one is lost; no session may be in the middle of one."""
+        """Raises Failure if one is lost or there twice; no session may be in the middle of one."""
         with connection.cursor() as cursor:
             cursor.execute("SELECT session, n FROM acknowledged")
             there = collections.Counter(dict(cursor.fetchall()))
         if lost := self._told - there:
             raise Failure(f"acknowledged transactions that are lost, by session: {dict(lost)}")
+        if more := there - self._sent:
+            raise Failure(f"transactions that were never sent, by session: {dict(more)}")
         self._told = there  # the last one of a session may have had no answer

@@ -163,6 +163,11 @@ class Server:
         return self._process is not None and self._process.poll() is None
 
     @property
+    def exit_status(self) -> int | None:
+        """None while it runs; of a signal the negative number."""
+        return None if self._process is None else self._process.poll()
+
+    @property
     def process_id(self) -> int:
         assert self._process is not None
         return self._process.pid

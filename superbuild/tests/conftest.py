@@ -87,6 +87,16 @@ def pretend_to_have_built(checkout, *presets):
         server.chmod(0o755)
 
 
+@pytest.fixture(autouse=True)
+def null_device():
+    """Root can replace it by a file. What is written to that is input for others."""
+    told = "/dev/null is not a device; as root: rm -f /dev/null && mknod -m 666 /dev/null c 1 3"
+    if not Path(os.devnull).is_char_device():
+        pytest.exit(f"before this test: {told}", returncode=1)
+    yield
+    assert Path(os.devnull).is_char_device(), f"after this test: {told}"
+
+
 @pytest.fixture
 def checkout(tmp_path):
     return Checkout(tmp_path / "checkout")

@@ -56,15 +56,17 @@ def connection(answers):
     )
 
 
-LOST = pytest.mark.parametrize(("there", "is_lost"), [(2, False), (3, False), (1, True), (0, True)])
+LOST = pytest.mark.parametrize(
+    ("there", "wrong"), [(2, None), (1, "lost"), (0, "lost"), (3, "never sent")]
+)
 
 
-def expected(is_lost):
-    return pytest.raises(Failure, match="lost") if is_lost else contextlib.nullcontext()
+def expected(wrong):
+    return pytest.raises(Failure, match=wrong) if wrong else contextlib.nullcontext()
 
 
 @LOST
-def test_a_transaction_that_ddl_loses_is_missed(there, is_lost):
+def test_a_transaction_that_ddl_loses_or_repeats_is_missed(there, wrong):
     answers = {
         "FROM acknowledged": [("writer 4", there)] if there else [],
         "information_schema": [],
@@ -76,12 +78,12 @@ def test_a_transaction_that_ddl_loses_is_missed(there, is_lost):
     with connection(answers) as session:
         for _ in range(2):
             stress.write(4, session, random.Random(1))
-    with expected(is_lost):
+    with expected(wrong):
         stress.verify(thorough=True)
 
 
 @LOST
-def test_a_transaction_that_a_disk_loses_is_missed(there, is_lost):
+def test_a_transaction_that_a_disk_loses_or_repeats_is_missed(there, wrong):
     answers = {
         "FROM acknowledged": [("writer0", there)] if there else [],
         "CHECK TABLE": [("kept", "check", "status", "OK")],
@@ -92,7 +94,7 @@ def test_a_transaction_that_a_disk_loses_is_missed(there, is_lost):
     with connection(answers) as session:
         for _ in range(2):
             disk.update(acknowledged, session, "writer0")
-    with expected(is_lost):
+    with expected(wrong):
         disk.check(SimpleNamespace(connect=lambda: connection(answers)), acknowledged)
 
 
@@ -138,6 +140,8 @@ def test_a_transaction_without_an_answer_may_be_lost_until_it_was_seen():
     check(2)
     with pytest.raises(Failure, match="lost"):
         check(1)
+    with pytest.raises(Failure, match="never sent"):
+        check(3)
 
 
 @pytest.fixture

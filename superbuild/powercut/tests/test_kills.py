@@ -3,6 +3,7 @@
 """Some kills with all of our switches on, and with them off."""
 
 import random
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -32,15 +33,21 @@ class Server:
 
     connect = None
 
-    def __init__(self, *, quick: bool) -> None:
-        self.running = True
+    def __init__(self, *, quick: bool, status: int) -> None:
+        self.exit_status: int | None = None
         self._quick = quick
+        self._status = status
+
+    @property
+    def running(self) -> bool:
+        return self.exit_status is None
 
     def ask_to_stop(self) -> None:
-        self.running = not self._quick
+        if self._quick:
+            self.exit_status = self._status
 
     def end(self) -> None:
-        self.running = False
+        self.exit_status = -signal.SIGKILL
 
     def start(self) -> float:
         if not self._quick:
@@ -49,7 +56,7 @@ class Server:
 
 
 def a_round(
-    monkeypatch: pytest.MonkeyPatch, when: str, *client_errors: str, quick: bool
+    monkeypatch: pytest.MonkeyPatch, when: str, *client_errors: str, quick: bool, status: int = 0
 ) -> dict[str, object]:
     """The row of a round in which nothing is found but these errors."""
 
@@ -67,7 +74,9 @@ def a_round(
     rig = kills.Kills.__new__(kills.Kills)
     rig._setting = Setting()
     rig._arguments = SimpleNamespace(seconds=0.1)
-    return rig._round(Server(quick=quick), random.Random(2), Promised(), lambda: False)[0]
+    return rig._round(
+        Server(quick=quick, status=status), random.Random(2), Promised(), lambda: False
+    )[0]
 
 
 @pytest.mark.parametrize("when", ["start", "shutdown"])
@@ -77,6 +86,16 @@ def test_a_kill_that_comes_too_late_says_so(
 ) -> None:
     row = a_round(monkeypatch, when, quick=quick)
     assert row["when"] == (f"after {when}" if quick else when)
+
+
+def test_a_server_that_fails_while_it_shuts_down_has_crashed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    row = a_round(monkeypatch, "shutdown", quick=True, status=-signal.SIGSEGV)
+    assert (row["result"], row["detail"]) == (
+        "crash",
+        "crash: before the kill the server ended with status -11",
+    )
 
 
 @pytest.mark.parametrize(("known", "result"), [(True, "known: undo number"), (False, "client")])
