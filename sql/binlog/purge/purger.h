@@ -143,9 +143,9 @@ bool prepare_reset(THD *thd);
   Removes what is pending. What can't be removed is left on disk, with a
   warning, as by upstream's purge.
 
-  To be called with LOCK_log and LOCK_index held, before the logs of the index are
-  removed: a server that is killed after that, and before the index is gone, does
-  not start.
+  To be called with LOCK_log and LOCK_index held, before the logs of the index
+  are removed: a server that is killed after that, and before the index is gone,
+  does not start.
 */
 void finish_reset(THD *thd);
 
