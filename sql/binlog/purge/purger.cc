@@ -326,6 +326,13 @@ bool Purger::wait_until_removed(THD *thd, bool is_reset) {
   return true;
 }
 
+void Purger::begin_reset() {
+  if (!m_is_initialized ||
+      DBUG_EVALUATE_IF("mutate_binlog_purge_begin_reset", true, false))
+    return;
+  (void)remove_all_now(nullptr, true);
+}
+
 void Purger::finish_reset(THD *thd) {
   if (!m_is_initialized) return;
   const bool keeps_failed =
@@ -448,6 +455,7 @@ bool prepare_reset(THD *thd) {
     return false;
   return purger.wait_until_removed(thd, true);
 }
+void begin_reset() { purger.begin_reset(); }
 void finish_reset(THD *thd) { purger.finish_reset(thd); }
 
 }  // namespace binlog::purge

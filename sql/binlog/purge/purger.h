@@ -140,12 +140,20 @@ bool wait_if_asked(THD *thd);
 bool prepare_reset(THD *thd);
 
 /**
-  Removes what is pending. What can't be removed is left on disk, with a
-  warning, as by upstream's purge.
+  Removes what is pending. What can't be removed stays pending.
 
   To be called with LOCK_log and LOCK_index held, before the logs of the index
   are removed: a server that is killed after that, and before the index is gone,
-  does not start.
+  does not start. So that must not take long.
+*/
+void begin_reset();
+
+/**
+  Tries what is still pending once more. What can't be removed is left on disk,
+  with a warning, as by upstream's purge.
+
+  To be called with LOCK_log and LOCK_index held, once the logs of the index are
+  gone and before the first new one is there.
 */
 void finish_reset(THD *thd);
 

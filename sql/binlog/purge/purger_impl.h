@@ -85,6 +85,7 @@ class Purger {
   void enqueue(const Purged_files &files);
   bool is_pending(const std::string &name);
   bool wait_until_removed(THD *thd, bool is_reset);
+  void begin_reset();
   void finish_reset(THD *thd);
   void wake_up();
 
