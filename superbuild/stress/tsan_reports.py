@@ -50,6 +50,7 @@ _ON_PURPOSE = {
         "lambda of walk",
     ): "upstream's flag that a search is worth while, read in each",
     ("buf0lruflusher.h", "written"): "the same flag",
+    ("buf0lruflush.cc", "buf_lru_flusher_taken_low"): "the same flag, which a debug keyword clears",
     ("buf0lruflusher.h", "state"): "lengths of lists, which plan a walk and bound nothing else",
     ("buf0lruflush.h", "buf_lru_flusher_setting"): "upstream's settings, which its SET writes",
     ("buf0lruflush.h", "buf_lru_flusher_set"): "innodb_lru_scan_depth, read by its page cleaner",
