@@ -349,9 +349,15 @@ def test_views(server, reference):
 # The source
 
 
-def literals(path):
+def added(patch):
+    """What a patch adds to upstream's files."""
+    _, _, changes = patch.read_text().partition("\ndiff --git ")
+    return "\n".join(re.findall(r"^\+(?!\+\+ )(.*)$", changes, re.MULTILINE))
+
+
+def literals(source):
     """String literals, neighbours joined as the compiler does, without those for developers."""
-    source = re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.DOTALL)
+    source = re.sub(r"/\*.*?\*/|//[^\n]*", "", source, flags=re.DOTALL)
     source = re.sub(r"^#.*$", "", source, flags=re.MULTILINE)
     source = re.sub(r"static_assert\([^;]*;", "", source)
     for start in reversed([m.start() for m in re.finditer(r"DBUG_EXECUTE_IF\(", source)]):
@@ -370,9 +376,11 @@ def pieces(text):
 
 
 def spoken():
-    files = [path for pattern in SPEAKING for path in ROOT.glob(pattern)]
+    files = [path.read_text() for pattern in SPEAKING for path in ROOT.glob(pattern)]
     assert len(files) > 10
-    return [literal for path in files for literal in literals(path)]
+    patches = [added(path) for path in ROOT.glob("patches/*.patch")]
+    assert len(patches) > 10
+    return [literal for source in files + patches for literal in literals(source)]
 
 
 def unsaid(said, reference, described):
