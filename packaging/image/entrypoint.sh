@@ -175,7 +175,8 @@ initialise() {
   "$@" --initialize-insecure --default-time-zone=SYSTEM --autocommit=1
 
   doing='starting the server for the initialisation'
-  "$@" --skip-networking --loose-mysqlx=OFF --read-only=OFF --super-read-only=OFF --default-time-zone=SYSTEM --autocommit=1 &
+  "$@" --skip-networking --loose-mysqlx=OFF --read-only=OFF --super-read-only=OFF --default-time-zone=SYSTEM --autocommit=1 \
+    --loose-group-replication-start-on-boot=OFF &
   server=$!
   until client mysqladmin --silent ping >/dev/null 2>&1; do
     kill -0 "$server"

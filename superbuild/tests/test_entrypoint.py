@@ -410,6 +410,14 @@ def test_all_that_can_be_asked_for(server):
     for password in ("", "wrong"):
         with pytest.raises(pymysql.err.OperationalError, match="denied"):
             server.connect(password=password)
+    # The check of its health is no login, which could lock an account.
+    ask(
+        root,
+        "ALTER USER 'root'@'%', 'root'@'localhost' FAILED_LOGIN_ATTEMPTS 1 PASSWORD_LOCK_TIME UNBOUNDED",
+    )
+    assert server.healthy()
+    server.connect(password=PASSWORD)
+    pymysql.connect(host="127.0.0.1", port=server.port, user="root", password=PASSWORD.encode())
     # The process that runs from now on does not carry them.
     environment = Path(f"/proc/{server.process.pid}/environ").read_text()
     assert "ours" not in environment

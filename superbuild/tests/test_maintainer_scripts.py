@@ -153,12 +153,76 @@ def test_a_link_leads_to_the_data(machine):
 def test_data_that_is_not_mounted_is_not_made_anew(machine):
     (machine.data / "lost+found").mkdir(parents=True)
     status, output = machine.run("postinst", "configure", "1")
-    assert status == 1 and "is empty, and was in use before" in output, output
+    assert status == 1 and "was in use before" in output, output
     assert "--initialize" not in output
     (machine.data / "lost+found").rmdir()
+    # Its parent may be what is mounted.
     machine.data.rmdir()
     status, output = machine.run("postinst", "configure", "1")
+    assert status == 1 and "--initialize" not in output, output
+    status, output = machine.run("postinst", "configure", "1", SLUICE_NEW_DATA="yes")
     assert status == 0 and "--initialize" in output, output
+
+
+@pytest.mark.parametrize("name", ["mysql.cnf", "my.cnf.migrated"])
+def test_options_of_a_file_that_was_my_cnf(machine, name):
+    """No server starts without its options: its data may be elsewhere."""
+    old = machine.root / "etc/mysql" / name
+    old.write_text("!includedir /etc/mysql/conf.d/\n[mysqld]\ndatadir = /srv/data\n")
+    status, output = machine.run("postinst", "configure", "")
+    assert status == 1 and f"{name} sets options" in output, output
+    assert "--initialize" not in output
+    # Who has Sluice already was told, or has it on purpose.
+    machine.fill(machine.data)
+    assert machine.run("postinst", "configure", "1")[0] == 0
+    old.write_text("!includedir /etc/mysql/conf.d/\n[mysql]\n# [mysqld]\n")
+    assert machine.run("postinst", "configure", "")[0] == 0
+
+
+def test_options_of_a_file_that_is_still_read(machine):
+    old = machine.root / "etc/mysql/mysql.cnf"
+    old.write_text("[mysqld]\n")
+    (machine.root / "etc/mysql/my.cnf").symlink_to(old)
+    status, output = machine.run("postinst", "configure", "")
+    assert status == 0 and "does not lead to" in output, output
+
+
+def test_the_plugin_of_root_may_be_loaded_already(machine):
+    machine.stand_in("mysqld", f'cat "$ROOT"/var/lib/mysql-files/*.sql\n{STAND_INS["mysqld"]}')
+    assert "INSTALL PLUGIN auth_socket" in machine.run("postinst", "configure", "")[1]
+    for option in ("--plugin-load-add=auth_socket.so", "--plugin_load=a=b.so;auth_socket.so"):
+        (machine.data / "mysql.ibd").unlink()
+        (machine.root / "datadir").write_text(f"{option}\n")
+        status, output = machine.run("postinst", "configure", "")
+        assert status == 0 and "ALTER USER" in output and "INSTALL PLUGIN" not in output, output
+
+
+def test_the_proof_is_asked_of_this_server(machine):
+    machine.stand_in("mysql", 'echo "mysql $*"')
+    output = machine.run("postinst", "configure", "")[1]
+    assert "--protocol=socket --host=localhost" in output.partition("\nmysql ")[2], output
+
+
+@pytest.mark.parametrize("option", ["--bind-address", "--bind_address"])
+def test_a_server_that_other_machines_do_not_reach(machine, option):
+    """Oracle's listened on all addresses."""
+    machine.fill(machine.data)
+    (machine.root / "datadir").write_text(f"{option}=127.0.0.1\n")
+    said = "listens on 127.0.0.1 only"
+    assert said in machine.run("postinst", "configure", "")[1]
+    assert said not in machine.run("postinst", "configure", "1")[1]
+    (machine.root / "datadir").write_text(f"{option}=127.0.0.1\n{option}=*\n")
+    assert said not in machine.run("postinst", "configure", "")[1]
+
+
+def test_an_earlier_installation_that_was_cut_short(machine):
+    files = machine.root / "var/lib/mysql-files"
+    files.mkdir()
+    (files / "sluice-server-initialize.sql").write_text("")
+    status, output = machine.run("postinst", "configure", "")
+    assert status == 1 and "ended while it made" in output and "kill" not in output, output
+    (machine.root / "run/mysqld/mysqld.pid").write_text("4711\n")
+    assert "may still run: kill 4711" in machine.run("postinst", "configure", "")[1]
 
 
 def test_options_that_are_not_read_are_named(machine):
