@@ -42,7 +42,10 @@ Address = tuple[str, str]  #: name of the module, offset in it
 _ON_PURPOSE = {
     ("buf0lrustats.cc", "read_since_start"): "lengths of lists, and upstream's counters",
     ("buf0lrustats.cc", "uncounted_accesses"): "upstream's counters",
-    ("buf0lrustats.cc", "lru_stats_pool"): "lengths of lists, counters and settings, read each second",
+    (
+        "buf0lrustats.cc",
+        "lru_stats_pool",
+    ): "lengths of lists, counters and settings, read each second",
     ("buf0lrustats.cc", "buf_lru_stats_not_old"): "upstream's counter of evictions",
     ("buf0lrustats.cc", "buf_lru_hook_accessed"): "which part a page is in; is anything evicted",
     ("buf0lruevict.cc", "evict"): "upstream's counter of what was read ahead in vain, as elsewhere",
