@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pymysql
@@ -44,6 +44,13 @@ class Findings:
     logged: int = 0  #: the newest acknowledged change of tables that the binary log must have
     indexes: set[str] = field(default_factory=set)  #: secondary ones of the table of WIDE
 
+    def begun(self, promised: Promised) -> Promised:
+        """What clients go on from: all that is there, acknowledged or not."""
+        built = promised.index
+        if self.indexes != index_after(built):
+            built += STEPS_AHEAD
+        return replace(promised, rows=dict(self.numbers), tables=self.tables, index=built)
+
     @property
     def detail(self) -> str:
         return " | ".join([*(f"{kind}: {text}" for kind, text in self.problems), *self.notes])
@@ -66,7 +73,9 @@ def check(
             _check_wide(cursor, numbers, promised, found)
         if setting.ddl:
             found.tables = _check_tables(cursor, promised, setting, found)
-        _check_binlog(cursor, numbers, found.tables, promised, found)
+        if setting.binlog:
+            _check_binlog(cursor, numbers, found.tables, promised, found)
+            _check_logs(cursor, data, found)
         _check_undo(cursor, promised, found)
         _check_files(cursor, data, promised, found)
 
@@ -168,6 +177,11 @@ def _check_wide(
             "half",
             f"client {WIDE} after {last}: {len(there)} rows, {len(wrong)} wrong: {wrong[:3]}",
         )
+    by_key = {key: v for key, v, _ in there}
+    for index in indexes:
+        cursor.execute(f"SELECT id, v FROM pc.wide FORCE INDEX ({index}) WHERE v >= 0")
+        if dict(cursor.fetchall()) != by_key:
+            found.add("corrupt", f"index {index} of wide differs from its rows")
 
 
 def _check_tables(
@@ -265,6 +279,7 @@ def _check_binlog(
             found.add("binlog", f"{log}: {error}")
             continue
         events = cursor.fetchall()
+        own: set[tuple[str, int]] = set()  # of one transaction
         if all(row[2] != "Previous_gtids" for row in events):
             headless.add(log)
         for row in events:
@@ -272,6 +287,7 @@ def _check_binlog(
             gtid = GTID.search(info)
             if gtid:
                 gtids.append((gtid.group(1), int(gtid.group(2))))
+                own.clear()
                 continue
             mark = SEQUENCE.search(info)
             if mark:
@@ -279,12 +295,13 @@ def _check_binlog(
                 key = f"R {first}" if kind == "R" else kind
                 number = int(second if kind == "R" else first)
                 # A statement is there as a comment of its rows, too.
-                if seen.get(key, [None])[-1] != number:
+                if (key, number) not in own:
+                    own.add((key, number))
                     seen.setdefault(key, []).append(number)
     last = {f"R {client}": number for client, number in numbers.items()}
     for key, there in seen.items():
         # The server writes DROP TABLE in words of its own, without the comment.
-        gapless = sorted(there) if key == "D" else range(there[0], there[0] + len(there))
+        gapless = sorted(set(there)) if key == "D" else range(there[0], there[0] + len(there))
         if there != list(gapless):
             found.add("binlog", f"transactions of {key} are not in order without gaps: {there}")
         if key[0] == "R" and there[-1] != last.get(key):
@@ -335,9 +352,7 @@ def _check_undo(cursor: pymysql.cursors.Cursor, promised: Promised, found: Findi
         found.add("lost", "the undo tablespace: acknowledged, not there")
 
 
-def _check_files(
-    cursor: pymysql.cursors.Cursor, data: Path, promised: Promised, found: Findings
-) -> None:
+def _check_logs(cursor: pymysql.cursors.Cursor, data: Path, found: Findings) -> None:
     # A purge goes on in the background.
     limit = time.monotonic() + PATIENCE
     while True:
@@ -359,7 +374,12 @@ def _check_files(
         found.add("files", f"in the index, not on disk: {sorted(listed - there)[:3]}")
     if there - listed:
         found.add("stray", f"on disk, not in the index: {sorted(there - listed)[:3]}")
-    for file in _remains(cursor, data, limit):
+
+
+def _check_files(
+    cursor: pymysql.cursors.Cursor, data: Path, promised: Promised, found: Findings
+) -> None:
+    for file in _remains(cursor, data, time.monotonic() + PATIENCE):
         found.add("stray", f"{file.name} of {file.stat().st_size} bytes is left")
     cursor.execute("SELECT FILE_NAME FROM information_schema.FILES WHERE FILE_NAME IS NOT NULL")
     known = {Path(row[0]).name for row in cursor.fetchall() if row[0]}

@@ -28,7 +28,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import matrix
@@ -38,7 +37,7 @@ from homes import BUILD, Homes, not_a_socket
 from ledger import Promised
 from load import Load, Setting, is_gone
 from power_server import PowerServer, stress
-from recovery import errors_of, reason, start, stop, undo_number_is_old
+from recovery import FUTURE, errors_of, reason, start, stop, undo_number_is_old
 from rounds import good, processor_seconds
 
 SWITCHES = {
@@ -187,8 +186,11 @@ class Kills:
         server.end()
         running.join()
         promised = Promised.read(marks, begun)
-        if when == "start" and begin_and_kill(server, pause):
-            when = TOO_LATE[when]
+        if when == "start":
+            if begin_and_kill(server, pause):
+                when = TOO_LATE[when]
+            if server.exit_status != -signal.SIGKILL:
+                ended = server.exit_status
         row: dict[str, object] = {
             "when": when,
             "load_seconds": round(seconds, 1),
@@ -212,7 +214,7 @@ class Kills:
         for kind, _ in found.problems:
             if not kind.startswith("known"):
                 row["result"] = kind
-        return row, replace(promised, rows=dict(found.numbers), tables=found.tables), stopped
+        return row, found.begun(promised), stopped
 
     def _add(self, row: dict[str, object]) -> None:
         with self._lock:
@@ -277,6 +279,8 @@ def look(
         stop(server, found, all_pages=True)
     for line in [*before, *server.complaints()][:2]:
         found.add("crash", line[:300])
+    for line in server.complaints(FUTURE)[:2]:
+        found.add("future", line[:300])
     return found, recovery, stopped
 
 

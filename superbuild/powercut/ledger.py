@@ -218,7 +218,9 @@ class Promised:
         for mark in marks:
             what, *words = mark.split()
             if what == "R":
-                promised.rows[int(words[0])] = int(words[1])
+                # A reader may have been told of a later one already.
+                client, number = map(int, words)
+                promised.rows[client] = max(number, promised.rows.get(client, 0))
             elif what == "D":
                 promised.tables = int(words[0])
             elif what == "I":
@@ -232,6 +234,11 @@ class Promised:
             elif what == "S":
                 promised.stopped = True
         return promised
+
+    def marks(self) -> list[str]:
+        """Of these numbers, for read()."""
+        lines = [f"R {client} {number}\n" for client, number in sorted(self.rows.items())]
+        return [*lines, f"D {self.tables}\n", f"I {self.index}\n"]
 
     @property
     def commits(self) -> int:

@@ -61,6 +61,7 @@ class Setting:
     wide: bool = True
     redo: bool = True
     index: bool = False
+    binlog: bool = True
 
 
 class Load:
@@ -144,6 +145,9 @@ class Load:
         sessions: list[Callable[[], None]] = [
             functools.partial(self._rows, client) for client in range(1, CLIENTS + 1)
         ]
+        # Without a binary log, others see rows before the redo log is flushed.
+        if self._setting.binlog:
+            sessions.append(self._read)
         if self._setting.ddl:
             sessions.append(self._tables)
         if self._setting.purge:
@@ -204,6 +208,17 @@ class Load:
                 step(state, client, number)
                 number += 1
                 self.done += 1
+
+    def _read(self) -> None:
+        """What another client has seen stays: the binary log was synced before."""
+        seen: dict[int, int] = {}
+        with self._connect("pc") as connection, connection.cursor() as cursor:
+            while not self._over.wait(0.02):
+                cursor.execute("SELECT c, n FROM ledger")
+                for client, number in cursor.fetchall():
+                    if number > max(seen.get(client, 0), self._begun.rows.get(client, 0)):
+                        seen[client] = number
+                        self._mark(f"R {client} {number}\n")
 
     def _wide(self) -> None:
         number = self._begun.rows.get(WIDE, 0) + 1

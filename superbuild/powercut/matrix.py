@@ -34,10 +34,14 @@ COMMON = [
     "--max-binlog-size=65536",
     # Less than a log, which else goes at once.
     "--loose-binlog-purge-chunk-size=16384",
+    "--source-verify-checksum=ON",  # of each event that a check reads
     "--sync-binlog=1",
     "--innodb-flush-log-at-trx-commit=1",
     "--log-error-verbosity=3",
 ]
+
+#: See order.py.
+RULES = ("redo first", "whole copy", "checkpoint")
 
 FEATURES_ON = [
     "--loose-innodb-page-io-fast-path=ON",
@@ -69,14 +73,16 @@ class Entry:
     near: str = ""  #: where most of the power is cut: a pattern of aims
 
     @property
-    def keeps_order(self) -> bool:
-        """Do the rules of order.py hold for what is written?"""
-        return (
-            self.modes == ("journal",)
-            and self.setting.redo
-            and not self.setting.tables
-            and "--innodb-doublewrite=OFF" not in self.options
-        )
+    def rules(self) -> tuple[str, ...]:
+        """Those of order.py that hold for what is written."""
+        if not self.setting.redo or self.setting.tables:
+            return ()
+        if any(option.startswith("--innodb-doublewrite=") for option in self.options):
+            return ()
+        if "--innodb-flush-method=O_DIRECT_NO_FSYNC" in self.options:
+            return ("redo first",)
+        # With O_DIRECT the doublewrite files are not synced.
+        return RULES if self.modes == ("journal",) else ("redo first", "checkpoint")
 
     def may(self, kind: str, mode: str) -> bool:
         """Is this counted, and no failure? What is known is upstream's, see the note."""
@@ -101,11 +107,13 @@ ENCRYPT = [
     "--binlog-encryption=ON",
 ]
 #: What a page that was torn and cannot be mended leads to.
-TORN = frozenset({"no start", "crash", "corrupt", "pages", "refused"})
+TORN = frozenset({"no start", "crash", "corrupt", "pages", "refused", "future"})
 WEAK = frozenset({"lost", "binlog", "gtid", "stray"})
 
 #: The server's upper half syncs no directory for a new binary log.
-NAMES = frozenset({"lost", "half", "binlog", "gtid", "purge", "stray", "files", "no start"})
+NAMES = frozenset(
+    {"lost", "half", "binlog", "gtid", "purge", "stray", "files", "no start", "future"}
+)
 
 
 def direct(
@@ -142,6 +150,13 @@ ENTRIES = [
     Entry(
         "fdatasync",
         ["--innodb-flush-method=fsync", "--innodb-use-fdatasync=ON", *FEATURES_ON],
+        modes=("journal",),
+    ),
+    # InnoDB's own flush at a commit; with a binary log, the groups of its commits flush.
+    Entry(
+        "no-binlog",
+        ["--innodb-flush-method=fsync", "--skip-log-bin", *FEATURES_ON],
+        Setting(binlog=False, purge=False),
         modes=("journal",),
     ),
     Entry("dsync", ["--innodb-flush-method=O_DSYNC", *FEATURES_ON], modes=("journal",)),
@@ -252,6 +267,13 @@ MUTANTS = [
         "fsync",
         "journal",
         options=("--innodb-flush-method=nosync",),
+    ),
+    Mutant(
+        "no flush of the redo log at a commit without a binary log",
+        "no-binlog",
+        "journal",
+        options=("--innodb-flush-log-at-trx-commit=2",),
+        near="acknowledge",
     ),
     # Left out in the server, by the keywords of its own mutations: debug builds only.
     Mutant(

@@ -11,7 +11,7 @@ whole copy  From when a page is written to its place until that write is synced,
             least as new is in the doublewrite files: synced, and not being written over.
 checkpoint  When a checkpoint is written, no write of a page that is older is left to be synced.
 
-For settings in which files are synced, and pages are not compressed. Left out are pages without redo
+Which of them hold is up to the settings (matrix.py). Pages are not compressed. Left out are pages without redo
 (LSN 0: a new file), temporary files, files that are unlinked, and the first page of the system
 tablespace, of which a shutdown changes one sector in its place.
 """
@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cuts import classify
+from matrix import RULES
 from oplog import Kind, Log, Record
 
 PAGE = 16384
@@ -228,11 +229,15 @@ class Order:
 
 
 def look(
-    log: Log, place: Path, lies: tuple[str, ...] = ()
+    log: Log, place: Path, lies: tuple[str, ...] = (), rules: tuple[str, ...] = RULES
 ) -> tuple[list[tuple[int, str]], Counter[str]]:
     """What breaks a rule in the folder of a recording, and how much was looked at."""
     looked: Counter[str] = Counter(dict.fromkeys(LOOKED_AT, 0))
-    broken = list(violations(log, place / "base", lies, looked))
+    broken = [
+        (number, text)
+        for number, text in violations(log, place / "base", lies, looked)
+        if text.startswith(rules)
+    ]
     # A recovery, which has marks of its load, need not write any.
     if not (place / "marks").exists():
         broken += [(len(log.records), f"no {what}") for what in LOOKED_AT if not looked[what]]

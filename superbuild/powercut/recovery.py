@@ -19,6 +19,9 @@ from ledger import Promised
 from load import Setting
 from power_server import PowerServer, stress
 
+#: A page that was written before its redo log. The server goes on.
+FUTURE = re.compile(r"is in the future!")
+
 #: What a server says that had no redo log when it ended.
 REDO_OFF = "Server was killed when InnoDB redo logging was disabled"
 
@@ -58,11 +61,29 @@ def recover(
                 kind = "known: keyring"
             found.add(kind, f"{error}")
         stop(server, found, all_pages=all_pages)
+        if all_pages and not found.problems:
+            start_again(server, promised, setting, found)
         for line in server.complaints()[:2]:
             found.add("crash", line[:300])
+        for line in server.complaints(FUTURE)[:2]:
+            found.add("future", line[:300])
     finally:
         server.end()
     return found, recovery
+
+
+def start_again(server: PowerServer, promised: Promised, setting: Setting, found: Findings) -> None:
+    """After a clean stop: what a recovery leaves must not be refused, or lost, by the next start."""
+    later = Findings()
+    try:
+        start(server, later)
+        with server.connect(None) as connection:
+            check(connection, server.data, promised, setting, later)
+        stop(server, later, all_pages=False)
+    except (stress.Failure, pymysql.Error) as error:
+        later.add("no start", str(error).partition("\n")[0])
+    for kind, text in later.problems:
+        found.add(kind, f"in the start after a clean stop: {text}")
 
 
 def may_refuse(promised: Promised, setting: Setting) -> bool:

@@ -7,7 +7,11 @@ from __future__ import annotations
 import collections
 import csv
 import resource
+from collections.abc import Mapping
 from pathlib import Path
+
+#: Rounds of which one has a promise, and loses what was not synced.
+ENOUGH = 24
 
 COLUMNS = [
     "entry",
@@ -43,24 +47,45 @@ class Table:
         self._file = file
         self.done: set[tuple[str, str, str, int]] = set()
         self.results: collections.Counter[str] = collections.Counter()
+        self._rounds: collections.Counter[str] = collections.Counter()
+        self._telling: collections.Counter[str] = collections.Counter()
         if file.exists():
             with file.open(newline="") as opened:
                 for row in csv.DictReader(opened):
-                    self.done.add(self.key(row))
-                    self.results[row["result"]] += 1
+                    self._count(row)
         else:
             with file.open("w", newline="") as opened:
                 csv.writer(opened, lineterminator="\n").writerow(COLUMNS)
 
     @staticmethod
-    def key(row: dict[str, object]) -> tuple[str, str, str, int]:
+    def key(row: Mapping[str, object]) -> tuple[str, str, str, int]:
         return str(row["entry"]), str(row["recording"]), str(row["mode"]), int(str(row["index"]))
 
     def add(self, row: dict[str, object]) -> None:
         with self._file.open("a", newline="") as opened:
             csv.DictWriter(opened, COLUMNS, lineterminator="\n").writerow(row)
+        self._count(row)
+
+    def _count(self, row: Mapping[str, object]) -> None:
         self.done.add(self.key(row))
         self.results[str(row["result"])] += 1
+        entry = str(row["entry"])
+        self._rounds[entry] += 1
+
+        def number(column: str) -> int:
+            return int(str(row.get(column) or 0))
+
+        lost = number("bytes_kept") < number("bytes_pending")
+        lost |= number("namings_kept") < number("namings")
+        self._telling[entry] += number("promised") > 0 and lost
+
+    def idle(self) -> list[str]:
+        """Entries of which no round could tell anything, of those that have a good many."""
+        return [
+            entry
+            for entry, count in sorted(self._rounds.items())
+            if count >= ENOUGH and not self._telling[entry]
+        ]
 
 
 def good(result: str) -> bool:

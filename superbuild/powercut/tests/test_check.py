@@ -20,7 +20,7 @@ import pymysql
 import pytest
 import recovery
 from check import Findings
-from ledger import Promised, Tables, definition
+from ledger import WIDE, WIDE_ROWS, Promised, Tables, definition
 from load import HANGS, Load, Setting
 from power_server import PowerServer, Wanted, stress
 
@@ -64,6 +64,68 @@ def binlog(events: list[str], first: int = 1) -> Cursor:
 def of_binlog(cursor: Cursor, promised: Promised, found: Findings) -> list[str]:
     check._check_binlog(cursor, {}, found.tables, promised, found)
     return [kind for kind, _ in found.problems]
+
+
+def test_a_transaction_that_is_logged_twice_is_found() -> None:
+    """Though a statement may be there twice within one."""
+    events = ["/* R 1 1 */", "/* R 1 2 */"]
+    promised, found = Promised(rows={1: 2}), Findings(numbers={1: 2})
+    check._check_binlog(binlog(events), {1: 2}, 0, promised, found)
+    assert found.problems == []
+    check._check_binlog(binlog([*events, "/* R 1 2 */"]), {1: 2}, 0, promised, found)
+    assert [kind for kind, _ in found.problems] == ["binlog"]
+    found = Findings()
+    check._check_binlog(binlog(["/* D 3 */", "/* D 3 */"]), {}, 3, Promised(tables=3), found)
+    assert [kind for kind, _ in found.problems] == ["binlog"]
+
+
+@pytest.mark.parametrize(("stale", "kinds"), [(0, []), (1, ["corrupt"])])
+def test_an_index_of_the_wide_table_is_compared_with_its_rows(stale: int, kinds: list[str]) -> None:
+    """CHECK TABLE counts what an index has, and does not look at it."""
+    cursor = Cursor(
+        {
+            "CHECK TABLE": [("pc.wide", "check", "status", "OK")],
+            "information_schema.STATISTICS": [("k1",)],
+            "FORCE INDEX .k1.": [(row, stale * (row == 7)) for row in range(WIDE_ROWS)],
+            "FROM pc.wide": [(row, 0, 1) for row in range(WIDE_ROWS)],
+        }
+    )
+    found = Findings()
+    check._check_wide(cursor, {WIDE: 0}, Promised(index=1), found)
+    assert [kind for kind, _ in found.problems] == kinds
+
+
+def test_what_is_there_is_what_the_next_load_has_promised() -> None:
+    """It may be more than was acknowledged."""
+    found = Findings(numbers={1: 8, 2: 3}, tables=5, indexes={"k3"})
+    begun = found.begun(Promised(rows={1: 7, 2: 3}, tables=4, index=2, undo=True))
+    assert (begun.rows, begun.tables, begun.index, begun.undo) == ({1: 8, 2: 3}, 5, 3, True)
+    again = Promised.read([*begun.marks(), "R 1 9", "R 1 8"])
+    assert (again.rows, again.tables, again.index) == ({1: 9, 2: 3}, 5, 3)
+
+
+def test_what_another_client_sees_is_promised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once for each number, and not what an earlier load had promised."""
+    marks: list[str] = []
+    cursor = Cursor({"ledger": [(1, 4), (2, 9)]})
+    monkeypatch.setattr(Load, "_rows", lambda *_arguments: None)
+    connection = SimpleNamespace(cursor=lambda: contextlib.nullcontext(cursor))
+    setting = Setting(ddl=False, undo=False, purge=False, wide=False)
+    running = Load(
+        lambda _: contextlib.nullcontext(connection),
+        marks.append,
+        setting,
+        "1",
+        Promised(rows={2: 9}),
+    )
+    running.run(0.3)
+    assert running.errors == [] and marks == ["R 1 4\n"]
+    # Before the redo log is flushed, without a binary log.
+    marks.clear()
+    setting.binlog = False
+    running = Load(lambda _: contextlib.nullcontext(connection), marks.append, setting, "1")
+    running.run(0.3)
+    assert marks == []
 
 
 def engine(tables: Tables) -> Cursor:
@@ -229,8 +291,9 @@ class Server:
     gave_up = False
     was_idle = False
 
-    def __init__(self, home: Path, status: int = 0, starts: int = 1) -> None:
+    def __init__(self, home: Path, status: int = 0, starts: int = 1, log: str = "") -> None:
         self.home = self.data = home
+        self._said = log
         self.log = home / "mysqld.log"
         self.running = False
         self._status = status
@@ -256,13 +319,46 @@ class Server:
     def end(self) -> None:
         self.running = False
 
-    def complaints(self) -> list[str]:
-        return []
+    def complaints(self, what: re.Pattern[str] = stress.COMPLAINT) -> list[str]:
+        return [self._said] if what.search(self._said) else []
 
 
-def recovered(server: Server, monkeypatch: pytest.MonkeyPatch) -> Findings:
+def recovered(
+    server: Server, monkeypatch: pytest.MonkeyPatch, *, all_pages: bool = False
+) -> Findings:
     monkeypatch.setattr(recovery, "check_pages", lambda *_arguments, **_options: None)
-    return recovery.recover(server, Promised(), Setting(), all_pages=False)[0]
+    return recovery.recover(server, Promised(), Setting(), all_pages=all_pages)[0]
+
+
+def test_a_page_that_was_written_before_its_redo_log_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server says so, and goes on."""
+    monkeypatch.setattr(recovery, "check", lambda *_arguments: None)
+    said = "[ERROR] Page log sequence number 9 is in the future! Current system LSN 8."
+    found = recovered(Server(tmp_path, log=said), monkeypatch)
+    assert found.problems == [("future", said)]
+
+
+@pytest.mark.parametrize("what", ["lost", "no start"])
+def test_a_start_after_a_clean_stop_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    checks: list[Findings] = []
+
+    def finds(*arguments: object) -> None:
+        found = arguments[-1]
+        assert isinstance(found, Findings)
+        checks.append(found)
+        if len(checks) == 2:
+            if what == "no start":
+                raise pymysql.OperationalError(2013, "gone")
+            found.add(what, "one")
+
+    monkeypatch.setattr(recovery, "check", finds)
+    found = recovered(Server(tmp_path), monkeypatch, all_pages=True)
+    assert [kind for kind, _ in found.problems] == [what]
+    assert "after a clean stop" in found.detail
 
 
 def test_an_error_does_not_hide_what_was_found(

@@ -47,10 +47,13 @@ class Server:
             self.exit_status = self._status
 
     def end(self) -> None:
-        self.exit_status = -signal.SIGKILL
+        if self.running:
+            self.exit_status = -signal.SIGKILL
 
     def start(self) -> float:
+        self.exit_status = None
         if not self._quick:
+            self.end()
             raise stress.Failure("killed")
         return 0.0
 
@@ -86,6 +89,21 @@ def test_a_kill_that_comes_too_late_says_so(
 ) -> None:
     row = a_round(monkeypatch, when, quick=quick)
     assert row["when"] == (f"after {when}" if quick else when)
+
+
+def test_a_start_that_fails_is_not_a_kill(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends before it can be killed."""
+
+    def fails(server: Server) -> float:
+        server.exit_status = 1
+        raise stress.Failure("it ended")
+
+    monkeypatch.setattr(Server, "start", fails)
+    row = a_round(monkeypatch, "start", quick=False)
+    assert (row["result"], row["detail"]) == (
+        "crash",
+        "crash: before the kill the server ended with status 1",
+    )
 
 
 def test_a_server_that_fails_while_it_shuts_down_has_crashed(

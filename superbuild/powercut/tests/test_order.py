@@ -122,6 +122,21 @@ def test_a_step_left_out_breaks_a_rule(tmp_path: Path, left_out: str, rules: set
     assert broken(tmp_path, without(left_out)) == rules
 
 
+def test_a_rule_that_the_settings_do_not_promise_is_not_broken(tmp_path: Path) -> None:
+    broken(tmp_path, without("page synced"))
+    for rules in (("redo first", "checkpoint"), ("redo first",)):
+        found, _ = look(Log(tmp_path / "log"), tmp_path, rules=rules)
+        assert {text.partition(":")[0] for _, text in found} == set(rules) & {"checkpoint"}
+
+
+def test_which_rules_settings_promise() -> None:
+    rules = {entry.name: entry.rules for entry in matrix.ENTRIES}
+    assert rules["fsync"] == matrix.RULES
+    assert rules["features"] == ("redo first", "checkpoint")
+    assert rules["no-fsync"] == ("redo first",)
+    assert rules["doublewrite-off"] == rules["redo-off"] == rules["encrypted"] == ()
+
+
 def test_a_copy_that_is_too_old_is_none(tmp_path: Path) -> None:
     def program(toy: Toy) -> None:
         without("nothing")(toy)

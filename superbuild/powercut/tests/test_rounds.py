@@ -24,7 +24,7 @@ from cuts import Cut
 from ledger import Promised
 from oplog import HEADER, Kind, Log
 from power_server import stress
-from rounds import COLUMNS, Table
+from rounds import COLUMNS, ENOUGH, Table
 
 
 def test_purged_logs_are_shrunk_before_they_go() -> None:
@@ -53,6 +53,27 @@ def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> argparse.Names
         keep=False,
         verbose=False,
     )
+
+
+@pytest.mark.parametrize(
+    ("row", "idle"),
+    [
+        ({"promised": 0, "bytes_pending": 9, "bytes_kept": 0}, ["fsync"]),
+        ({"promised": 5, "bytes_pending": 9, "bytes_kept": 9}, ["fsync"]),
+        ({"promised": 5, "bytes_pending": 9, "bytes_kept": 8}, []),
+        ({"promised": 5, "namings": 2, "namings_kept": 1}, []),
+    ],
+)
+def test_rounds_that_could_tell_nothing_are_no_proof(
+    tmp_path: Path, row: dict[str, object], idle: list[str]
+) -> None:
+    table = Table(tmp_path / "rounds.csv")
+    common: dict[str, object] = {"entry": "fsync", "recording": "0", "mode": "journal"}
+    for index in range(ENOUGH):
+        assert table.idle() == []
+        table.add(common | {"index": index, "result": "ok"} | (row if index == 3 else {}))
+    assert table.idle() == idle
+    assert Table(tmp_path / "rounds.csv").idle() == idle
 
 
 def test_a_run_without_a_round_has_failed(arguments: argparse.Namespace) -> None:
@@ -181,7 +202,7 @@ def test_the_order_of_a_recording_is_looked_at_once_for_all_modes(
 ) -> None:
     looked = []
     monkeypatch.setattr(
-        rig, "look", lambda _log, place: looked.append(place.name) or (result, Counter())
+        rig, "look", lambda _log, place, rules: looked.append(place.name) or (result, Counter())
     )
     table = Table(tmp_path / "rounds.csv")
     entry = named("fsync")
@@ -237,7 +258,7 @@ def test_a_series_ends_with_a_look_at_the_pages(
 def test_the_last_kill_stops_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped = []
     server = SimpleNamespace(
-        complaints=list,
+        complaints=lambda *_: [],
         log=tmp_path / "mysqld.log",
         running=False,
         connect=lambda _database: contextlib.nullcontext(),
