@@ -192,7 +192,7 @@ def test_the_plugin_of_root_may_be_loaded_already(machine):
     assert "INSTALL PLUGIN auth_socket" in machine.run("postinst", "configure", "")[1]
     for option in ("--plugin-load-add=auth_socket.so", "--plugin_load=a=b.so;auth_socket.so"):
         (machine.data / "mysql.ibd").unlink()
-        (machine.root / "datadir").write_text(f"{option}\n")
+        (machine.root / "datadir").write_text(f"{option}\n--plugin-load-add=lru_stats.so\n")
         status, output = machine.run("postinst", "configure", "")
         assert status == 0 and "ALTER USER" in output and "INSTALL PLUGIN" not in output, output
 
