@@ -23,6 +23,11 @@ class Change:
     done: int | None  #: number of the record that says it had ended
     flags: int
 
+    @property
+    def allocates_only(self) -> bool:
+        """Does what was there stay as it is?"""
+        return self.kind == Kind.FALLOCATE and not self.flags & (PUNCH_HOLE | ZERO_RANGE)
+
 
 @dataclass(slots=True)
 class Naming:

@@ -201,24 +201,32 @@ def _check_tables(
     for name, index in cursor.fetchall():
         indexes.setdefault(name, set()).add(index)
     counts: dict[str, int] = {}
-    for name in there:
+    for name, columns in there.items():
         cursor.execute(f"CHECK TABLE pcddl.{name}")
         for _, _, kind, text in cursor.fetchall():
             if (kind, text) != ("status", "OK"):
                 found.add("corrupt", f"CHECK TABLE pcddl.{name}: {kind} {text}")
-        cursor.execute(f"SELECT COUNT(*), COALESCE(SUM(v = id % 7), 0) FROM pcddl.{name}")
+        # A column that was added has its number as its default.
+        right = " AND ".join(
+            ["v = id % 7", *(f"{c} = {c[1:]}" for c in columns if re.fullmatch(r"c\d+", c))]
+        )
+        cursor.execute(f"SELECT COUNT(*), COALESCE(SUM({right}), 0) FROM pcddl.{name}")
         count, good = cursor.fetchall()[0]
         if count != good:
             found.add("half", f"pcddl.{name}: {count - good} wrong rows")
         counts[name] = count
+    cursor.execute(
+        "SELECT NAME FROM information_schema.INNODB_TABLESPACES WHERE NAME LIKE 'pcddl/%' AND ENCRYPTION = 'Y'"
+    )
+    encrypted = {row[0].partition("/")[2] for row in cursor.fetchall()}
     # Which statement was the last? Several may leave the same tables.
     tables: Tables = {}
-    matching = [0] if _same(tables, there, indexes, counts) else []
+    matching = [0] if _same(tables, there, indexes, counts, encrypted) else []
     for number in range(1, promised.tables + 1 + STEPS_AHEAD):
         statement = definition(tables, number, encryption=setting.encryption)
         if promised.tables_before < number <= promised.tables and statement.startswith(LOGGED):
             found.logged = number
-        if number > promised.tables - 60 and _same(tables, there, indexes, counts):
+        if number > promised.tables - 60 and _same(tables, there, indexes, counts, encrypted):
             matching.append(number)
     if not matching:
         found.add("half", f"tables are not those after any statement up to {promised.tables + 1}")
@@ -236,6 +244,7 @@ def _same(
     there: dict[str, list[str]],
     indexes: dict[str, set[str]],
     counts: dict[str, int],
+    encrypted: set[str],
 ) -> bool:
     if tables.keys() != there.keys():
         return False
@@ -243,6 +252,7 @@ def _same(
         table.columns == there[name]
         and set(table.indexes) == indexes.get(name, set())
         and table.rows == counts[name]
+        and table.encrypted == (name in encrypted)
         for name, table in tables.items()
     )
 

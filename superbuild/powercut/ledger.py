@@ -103,9 +103,15 @@ class Table:
     indexes: list[str]
     rows: int
     partitions: list[str] = field(default_factory=list)
+    encrypted: bool = False
 
     def copy(self) -> Table:
-        return Table(list(self.columns), list(self.indexes), self.rows, list(self.partitions))
+        return replace(
+            self,
+            columns=list(self.columns),
+            indexes=list(self.indexes),
+            partitions=list(self.partitions),
+        )
 
 
 Tables = dict[str, Table]
@@ -128,7 +134,9 @@ def definition(tables: Tables, number: int, *, encryption: bool) -> str:
             ["", " ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=8", " COMPRESSION='zlib'"]
             + ([" ENCRYPTION='Y'"] if encryption else [])
         )
+        tables[new].encrypted = "ENCRYPTION" in options
         if parts:
+            tables[new].encrypted = False
             options = " PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (100), PARTITION p1 VALUES LESS THAN (200))"
         return f"CREATE TABLE {comment} {new} (id INT PRIMARY KEY, v INT){options}"
     name = dice.choice(names)
@@ -184,6 +192,7 @@ def definition(tables: Tables, number: int, *, encryption: bool) -> str:
         table.rows = 0
         return f"ALTER TABLE {comment} {name} TRUNCATE PARTITION {', '.join(table.partitions)}"
     if choice in ("encrypt", "decrypt"):
+        table.encrypted = choice == "encrypt"
         return f"ALTER TABLE {comment} {name} ENCRYPTION='{'Y' if choice == 'encrypt' else 'N'}'"
     table.rows = 150
     return (

@@ -405,14 +405,19 @@ class Disk:
         if not inode.pending:
             return
         size = inode.kept.size
+        below: int | None = None  # what is written from here on needs an allocation that is lost
         writes: list[Change] = []
         with file.open("r+b", buffering=0) as opened:
             fd = opened.fileno()
             for change in inode.pending:
                 if change.kind == Kind.WRITE:
-                    writes.append(change)
+                    if below is None or change.end <= below:
+                        writes.append(change)
                 elif kept_before is not None:
                     if change.number >= kept_before:
+                        if change.allocates_only:
+                            below = size
+                            continue
                         break  # what was written later needs what is lost
                     writes = clip_for(writes, change)
                     size = resize(fd, change, size)

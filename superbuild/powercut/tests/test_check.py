@@ -137,6 +137,7 @@ def engine(tables: Tables) -> Cursor:
         {
             "information_schema.COLUMNS": columns,
             "information_schema.STATISTICS": indexes,
+            "INNODB_TABLESPACES": [(f"pcddl/{name}",) for name, t in tables.items() if t.encrypted],
             "CHECK TABLE": [("", "", "status", "OK")],
             **counts,
         }

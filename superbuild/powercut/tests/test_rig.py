@@ -262,6 +262,32 @@ def test_a_copy_that_is_not_synced_is_found(toy: Toy) -> None:
     assert pages_torn(toy, ["copy$"]) > 0
 
 
+@pytest.mark.parametrize("mode", ["journal", "ordered", "protected"])
+def test_a_write_within_a_file_does_not_need_a_lost_allocation_behind_it(
+    toy: Toy, mode: str
+) -> None:
+    """A tablespace whose first page says that it is longer than it is."""
+
+    def program(mount: Path, _recording: Recording) -> None:
+        data = os.open(mount / "data", os.O_WRONLY | os.O_CREAT, 0o644)
+        os.pwrite(data, b"o" * PAGE, 0)
+        os.fsync(data)
+        sync_directory(mount)
+        os.posix_fallocate(data, 0, 2 * PAGE)
+        os.pwrite(data, b"n" * PAGE, 0)
+        os.pwrite(data, b"m" * PAGE, PAGE)
+        os.close(data)
+
+    toy.record(program)
+    images = {
+        (image / "data").read_bytes() for _, image in toy.cuts(mode) if (image / "data").exists()
+    }
+    assert b"n" * PAGE in images and b"o" * PAGE in images
+    assert b"n" * PAGE + b"m" * PAGE in images
+    # What was written into the allocation goes with it.
+    assert all(len(image) in (0, PAGE, 2 * PAGE) for image in images)
+
+
 def test_one_device_keeps_direct_writes_that_another_files_sync_followed(toy: Toy) -> None:
     def program(mount: Path, recording: Recording) -> None:
         data = os.open(mount / "data", os.O_DIRECT | os.O_WRONLY | os.O_CREAT, 0o644)
