@@ -14,6 +14,7 @@ import pytest
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "superbuild/stress"))
+sys.path += [str(ROOT / "superbuild/topologies"), str(ROOT / "bench")]
 
 import ddl_sessions
 import disk
@@ -22,6 +23,7 @@ from ddl_rows import ROWS
 from ddl_sessions import Stress
 from ddl_statements import Ddl
 from faults import Faults
+from load import Load as FleetLoad
 from server import Failure, Server
 
 
@@ -312,3 +314,44 @@ def test_a_copy_that_was_not_imported_is_not_in_the_way_of_a_start(
         ddl.import_(None, SimpleNamespace(execute=execute), random.Random(1))
     ddl.remove_copy()
     assert target.exists() == stays
+
+
+GONE, DEADLOCK = pymysql.err.OperationalError(2013, "gone"), pymysql.err.OperationalError(1213, "")
+TWICE = pymysql.err.IntegrityError(1062, "Duplicate entry '0-1' for key 'ledger.PRIMARY'")
+
+
+@pytest.mark.parametrize(
+    ("attempts", "done"),
+    [
+        ([GONE, TWICE], 1),
+        ([GONE, DEADLOCK, TWICE], 1),
+        ([OSError(), TWICE], 1),
+        ([DEADLOCK, TWICE], None),
+        ([None, TWICE], None),
+        ([GONE, None, TWICE], None),
+    ],
+)
+def test_a_transaction_that_was_rolled_back_is_not_there(monkeypatch, attempts, done):
+    """Nor one that nobody has sent. After a lost answer it may be."""
+    running = FleetLoad([], clients=1)
+    running.pause = 0
+    left = list(attempts)
+
+    def attempt(*_):
+        outcome = left.pop(0)
+        if not left:
+            running._over.set()
+        if outcome is not None:
+            raise outcome
+
+    monkeypatch.setattr(running, "_transaction", attempt)
+    monkeypatch.setattr(
+        running,
+        "_connect",
+        lambda _: SimpleNamespace(open=True, close=lambda: None, rollback=lambda: None),
+    )
+    running._client(0)
+    if done is None:
+        assert running._failure is TWICE
+    else:
+        assert (running.done, running._failure) == ([done], None)

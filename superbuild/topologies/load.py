@@ -25,6 +25,8 @@ LOST = {1180, 1205, 1213, 1614, 3101}
 #: It takes no writes: a replica, or a member that is not, or not any more, in the group.
 CLOSED = {1290, 1836, 3032, 3100, 3796}
 DUPLICATE = 1062
+#: After these a transaction may be committed.
+UNKNOWN = GONE | {1180}
 
 PREPARE = (
     "CREATE DATABASE topology",
@@ -122,6 +124,7 @@ class Load:
         dice = random.Random(number)
         connection: pymysql.Connection | None = None
         moves = 0
+        unknown = False  # may an earlier attempt at this transaction have been committed?
         while not self._over.is_set():
             try:
                 if connection is not None and moves != self._moves:
@@ -135,18 +138,21 @@ class Load:
                         continue
                 self._transaction(connection, number, self.done[number] + 1, dice)
                 self.done[number] += 1
+                unknown = False
                 self._over.wait(self.pause)
             except Exception as error:  # noqa: BLE001 - whatever it is, it ends the load
                 code = error.args[0] if isinstance(error, pymysql.Error) and error.args else 0
                 if isinstance(error, (pymysql.Error, OSError)):
-                    if code == DUPLICATE and "ledger" in str(error):
+                    if code == DUPLICATE and "ledger" in str(error) and unknown:
                         # It was committed, and the answer got lost.
                         self.done[number] += 1
+                        unknown = False
                         with contextlib.suppress(pymysql.Error, OSError):
                             assert connection is not None
                             connection.rollback()
                             continue
                     self.again += 1
+                    unknown |= code in UNKNOWN or isinstance(error, OSError)
                     if code in LOST and connection is not None and connection.open:
                         with contextlib.suppress(pymysql.Error, OSError):
                             connection.rollback()
