@@ -136,21 +136,27 @@ class Faults:
             took = time.monotonic() - began
             if not case.ends:
                 self._commits_and_rotations_go_on(trace, errors)
+            if case.kill:  # while what failed is as the fault has left it
+                counted = self._status("errors") - errors
+                self._server.kill()
         finally:
             trace.end()
         if trace.injected() == 0:
             raise Failure(f"{case.call} of the {case.of} was not called: {trace.output()}")
         if case.ends:
             self._starts_again()
-        counted = max(self._status("errors") - errors, 0)  # from 0 in a new server
+        if not case.kill:
+            counted = max(self._status("errors") - errors, 0)  # from 0 in a new server
         told = self._told()
+        if case.kill:
+            self._server.start()
+            self._told()
+            self._all_is_there(" after kill -9")
         if logs[-1] not in self._logs():
             raise Failure(f"{logs[-1]} is gone, to which the logs were to be purged")
         # An error of the statement may have left logs in the index: purged now.
         self._sql(f"PURGE BINARY LOGS TO '{self._logs()[-1]}'")
         self._all_is_there("")
-        if case.kill:
-            self.kill()
         return {
             "call": f"`{case.call.split(',')[0]}` of {case.of}",
             "fault": case.inject.split(":")[0],
@@ -179,11 +185,6 @@ class Faults:
                 raise Failure("the fault has not ended the server")
             time.sleep(0.1)
         self._server.start()
-
-    def kill(self) -> None:
-        self._server.kill()
-        self._server.start()
-        self._all_is_there(" after kill -9")
 
     def _told(self) -> str:
         """What the log of errors says since the last time; without paths."""
