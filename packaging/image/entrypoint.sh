@@ -40,6 +40,13 @@ if [ -n "$found" ] && ! [ -e "$data/mysql.ibd" ] && ! [ -e "$mark" ]; then
     "It was not changed. Mount an empty folder or volume, or one with a server's data."
 fi
 
+if [ -e "$mark" ]; then
+  # Somebody may have put a backup there since.
+  older=$(find -H "$data" -mindepth 1 -name lost+found -prune -o ! -newer "$mark" ! -path "$mark" -print -quit)
+  [ -z "$older" ] || fail "$data holds $older, which is older than an initialisation that did not end" \
+    "It was not changed. If the data is complete, remove $mark; otherwise empty the folder or volume."
+fi
+
 if [ "$(id -u)" -eq 0 ]; then
   mkdir -p -- "$data" "${socket%/*}"
   # With the slash, as it may be a link.
@@ -67,10 +74,6 @@ exec 9<"$data"
 flock --nonblock --conflict-exit-code=75 9 2>/dev/null || [ $? -ne 75 ] || fail "another container uses $data" \
   "Stop that one, or mount another volume."
 if [ -e "$mark" ]; then
-  # Somebody may have put a backup there since.
-  older=$(find -H "$data" -mindepth 1 -name lost+found -prune -o ! -newer "$mark" ! -path "$mark" -print -quit)
-  [ -z "$older" ] || fail "$data holds $older, which is older than an initialisation that did not end" \
-    "Nothing was removed. If the data is complete, remove $mark; otherwise empty the folder or volume."
   say "an earlier initialisation of $data did not end; it begins anew"
   wipe
 fi
