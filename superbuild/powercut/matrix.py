@@ -297,5 +297,6 @@ MUTANTS = [
         near="redo of the shutdown",
     ),
     Mutant("no sync of the table of an index that is built", "index", "journal", (r"/wide\.ibd$",)),
+    Mutant("no sync of the redo log, O_DIRECT", "features", "protected", (r"/#innodb_redo/",)),
     Mutant("no sync of tables, fast path off", "fsync-plain", "journal", (r"/pc(ddl)?/.*\.ibd$",)),
 ]

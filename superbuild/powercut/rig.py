@@ -567,7 +567,8 @@ def order(arguments: argparse.Namespace) -> int:
         raise SystemExit(f"power cuts: no such mutant: {arguments.matrix}")
     log = Log(place / "log")
     broken, looked = look(log, place, lies[arguments.matrix])
-    print(f"{len(log.records)} records, {counts(looked)}: broken {len(broken)} times")
+    rules = collections.Counter(text.partition(":")[0] for _, text in broken)
+    print(f"{len(log.records)} records, {counts(looked)}: broken: {counts(rules) or 'none'}")
     for number, text in broken[:10]:
         print(f"{number}: {text}")
     return 1 if broken else 0
