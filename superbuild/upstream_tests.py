@@ -222,22 +222,28 @@ def write(rows, mode):
 
 
 def read_differences(path=DIFFERENCES):
-    """Why a test's outcome is not that of stock: a line is a test and a reason."""
+    """Why a test's outcome is not that of stock: by test, what its failure says, and the reason."""
     why = {}
     for line in path.read_text().splitlines():
-        name, *reason = line.split("#", 1)[0].strip().split(maxsplit=1)[:2] or [""]
-        if name and not reason:
-            raise SystemExit(f"{path}: {name} has no reason beside it")
-        if name:
-            why[name] = reason[0]
+        text = line.split("#", 1)[0].strip()
+        if not text:
+            continue
+        read = re.fullmatch(r'(\S+)\s+"([^"]+)"\s+(.+)', text)
+        if read is None:
+            raise SystemExit(
+                f"{path}: {text.split()[0]} needs beside it, in quotes, what its failure says, and a reason"
+            )
+        why[read[1]] = read[2], read[3]
     return why
 
 
 def compare(rows, differences, stock="stock-debug"):
     """Lines of the table, of tests that differ or fail; tests without an explanation."""
-    by_test = defaultdict(dict)
+    by_test, said = defaultdict(dict), defaultdict(list)
     for row in rows:
         by_test[row["test"]][row["build"]] = row["outcome"]
+        if row["outcome"] == "failed" and row["build"] != stock:
+            said[row["test"]].append(row["reason"])
     builds = sorted({row["build"] for row in rows} - {stock})
     lines, open_ = [], []
     for test, own in sorted(by_test.items()):
@@ -248,8 +254,8 @@ def compare(rows, differences, stock="stock-debug"):
             bad = [o for o in others if o == "failed"]
         if not bad and reference != "failed":
             continue
-        why = differences.get(test, "" if bad else "fails on stock, too")
-        if bad and not why:
+        text, why = differences.get(test, ("", "" if bad else "fails on stock, too"))
+        if bad and not all(why and text in reason for reason in said[test] or [text]):
             open_.append(test)
             why = "**not explained**"
         lines.append(f"| `{test}` | {' | '.join([reference, *others])} | {why} |")

@@ -15,7 +15,7 @@ REPORT = """<testsuites><testsuite name="r">
 
 def rows(**tests):
     return [
-        {"test": f"s.{test}", "build": build, "outcome": outcome}
+        {"test": f"s.{test}", "build": build, "outcome": outcome, "reason": ""}
         for test, outcomes in tests.items()
         for build, outcome in zip(("stock-debug", "debug", "debug on"), outcomes, strict=False)
         if outcome
@@ -55,15 +55,24 @@ def test_a_difference_needs_an_explanation():
         both=("failed", "failed", "failed"),
         worse=("passed", "passed", "failed"),
         known=("passed", "failed", "failed"),
+        skipped=("passed", "skipped", "skipped"),
+        other=("passed", "failed", "failed"),
     )
-    builds, lines, unexplained = upstream_tests.compare(told, {"s.known": "another text"})
+    for row in told:
+        row["reason"] = "a crash" if row["test"] == "s.other" else "- one text + another"
+    differences = {
+        name: ("+ another", "another text") for name in ("s.known", "s.other", "s.skipped")
+    }
+    builds, lines, unexplained = upstream_tests.compare(told, differences)
     assert builds == ["debug", "debug on"]
     assert lines == [
         "| `s.both` | failed | failed | failed | fails on stock, too |",
         "| `s.known` | passed | failed | failed | another text |",
+        "| `s.other` | passed | failed | failed | **not explained** |",
+        "| `s.skipped` | passed | skipped | skipped | another text |",
         "| `s.worse` | passed | passed | failed | **not explained** |",
     ]
-    assert unexplained == ["s.worse"]
+    assert unexplained == ["s.other", "s.worse"]
 
 
 def test_without_stock_failures_are_open():
@@ -75,11 +84,12 @@ def test_without_stock_failures_are_open():
 
 def test_an_explanation_has_a_reason(tmp_path):
     file = tmp_path / "differences"
-    file.write_text("# comment\ns.a  why so\ns.b\n")
-    with pytest.raises(SystemExit, match="s.b has no reason"):
-        upstream_tests.read_differences(file)
-    file.write_text("# comment\ns.a  why so\n\n")
-    assert upstream_tests.read_differences(file) == {"s.a": "why so"}
+    for bad in ("s.b", "s.b why so", 's.b "only a text"', 's.b "" why so'):
+        file.write_text(f'# comment\ns.a "text" why so\n{bad}\n')
+        with pytest.raises(SystemExit, match="s.b needs beside it, in quotes"):
+            upstream_tests.read_differences(file)
+    file.write_text('# comment\ns.a "text"  why so\n\n')
+    assert upstream_tests.read_differences(file) == {"s.a": ("text", "why so")}
 
 
 def test_the_list_can_be_read():
