@@ -37,7 +37,7 @@ from homes import BUILD, Homes, not_a_socket
 from ledger import Promised
 from load import Load, Setting, is_gone
 from power_server import PowerServer, stress
-from recovery import FUTURE, errors_of, reason, start, stop, undo_number_is_old
+from recovery import add_complaints, errors_of, reason, start, stop, undo_number_is_old
 from rounds import good, processor_seconds
 
 SWITCHES = {
@@ -277,10 +277,7 @@ def look(
         found.add("crash" if is_gone(error) else "refused", str(error))
     if stopped := is_last():
         stop(server, found, all_pages=True)
-    for line in [*before, *server.complaints()][:2]:
-        found.add("crash", line[:300])
-    for line in server.complaints(FUTURE)[:2]:
-        found.add("future", line[:300])
+    add_complaints(server, found, before)
     return found, recovery, stopped
 
 

@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import pymysql
@@ -18,6 +19,14 @@ from check import Findings, check
 from ledger import Promised
 from load import Setting
 from power_server import PowerServer, stress
+
+#: A source and a line, as an assertion names them.
+SOURCE = re.compile(r"([\w-]+\.(?:cc|h|ic)):\d+")
+OURS = {
+    path.name
+    for folder in ("storage", "sql", "plugin", "vio")
+    for path in (stress.ROOT / folder).rglob("*")
+}
 
 #: A page that was written before its redo log. The server goes on.
 FUTURE = re.compile(r"is in the future!")
@@ -63,10 +72,7 @@ def recover(
         stop(server, found, all_pages=all_pages)
         if all_pages and not found.problems:
             start_again(server, promised, setting, found)
-        for line in server.complaints()[:2]:
-            found.add("crash", line[:300])
-        for line in server.complaints(FUTURE)[:2]:
-            found.add("future", line[:300])
+        add_complaints(server, found)
     finally:
         server.end()
     return found, recovery
@@ -84,6 +90,19 @@ def start_again(server: PowerServer, promised: Promised, setting: Setting, found
         later.add("no start", str(error).partition("\n")[0])
     for kind, text in later.problems:
         found.add(kind, f"in the start after a clean stop: {text}")
+
+
+def add_complaints(server: PowerServer, found: Findings, before: Iterable[str] = ()) -> None:
+    """What a server has said that nobody should see; before: in a log that it had before."""
+    said = [*before, *server.complaints()]
+    # No settings allow one of ours, whatever pages they may tear.
+    ours = [line for line in said if OURS.intersection(SOURCE.findall(line))]
+    for line in ours[:2]:
+        found.add("assertion", line[:300])
+    for line in [line for line in said if line not in ours][:2]:
+        found.add("crash", line[:300])
+    for line in server.complaints(FUTURE)[:2]:
+        found.add("future", line[:300])
 
 
 def may_refuse(promised: Promised, setting: Setting) -> bool:

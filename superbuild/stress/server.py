@@ -24,7 +24,10 @@ sys.path.insert(0, str(ROOT / "superbuild"))
 import keyring
 
 SANITIZER = re.compile(r"AddressSanitizer|LeakSanitizer|runtime error:")
-COMPLAINT = re.compile(SANITIZER.pattern + r"|Assertion failure|mysqld got signal|\[FATAL\]")
+#: InnoDB's assertions, and those of assert().
+COMPLAINT = re.compile(
+    SANITIZER.pattern + r"|Assertion failure|: Assertion .* failed|mysqld got signal|\[FATAL\]"
+)
 #: How long a start takes at most, also of a large one on a busy machine.
 START_SECONDS = 1800
 #: What a client is told when its server is gone.

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import check
 import load
+import matrix
 import pymysql
 import pytest
 import recovery
@@ -339,6 +340,24 @@ def test_a_page_that_was_written_before_its_redo_log_is_no_success(
     said = "[ERROR] Page log sequence number 9 is in the future! Current system LSN 8."
     found = recovered(Server(tmp_path, log=said), monkeypatch)
     assert found.problems == [("future", said)]
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "allowed"),
+    [("buf0buf.cc", "crash", True), ("buf0lruevict.cc", "assertion", False)],
+)
+def test_an_assertion_of_ours_is_allowed_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, kind: str, *, allowed: bool
+) -> None:
+    """Where a torn page may end the server."""
+    monkeypatch.setattr(recovery, "check", lambda *_arguments: None)
+    for said in (
+        f"[ERROR] [MY-013183] [InnoDB] Assertion failure: {source}:150:n > 0 thread 1",
+        f"mysqld: ../src/storage/innobase/buf/{source}:150: void f(): Assertion `n > 0' failed.",
+    ):
+        assert recovered(Server(tmp_path, log=said), monkeypatch).problems == [(kind, said)]
+    without = next(entry for entry in matrix.ENTRIES if entry.name == "doublewrite-off")
+    assert without.may(kind, "protected") == allowed
 
 
 @pytest.mark.parametrize("what", ["lost", "no start"])
