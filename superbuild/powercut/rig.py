@@ -38,6 +38,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import matrix
+import pymysql
 from check import Findings, check
 from cuts import WEIGHTS, Cut, choose
 from homes import BUILD, Homes
@@ -162,8 +163,11 @@ class Rig(Homes):
     ) -> None:
         """Clients do so where they were: a server that has recovered promises the same."""
         found = Findings()
-        with server.connect(None) as connection:
-            check(connection, server.data, promised, entry.setting, found)
+        try:
+            with server.connect(None) as connection:
+                check(connection, server.data, promised, entry.setting, found)
+        except pymysql.Error as error:
+            raise stress.Failure(f"{name}: {error}\n{server.last_words()}") from None
         if any(not entry.may(kind, entry.modes[0]) for kind, _ in found.problems):
             return  # a round finds it, too
         begun = found.begun(promised)

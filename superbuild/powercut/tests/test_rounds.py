@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import kills
 import matrix
+import pymysql
 import pytest
 import recovery
 import rig
@@ -210,6 +211,51 @@ def test_the_order_of_a_recording_is_looked_at_once_for_all_modes(
     rig.one_recording(Rig(tmp_path, "ok", recovers=True), entry, 0, arguments, table)
     assert looked == ["0", "0-recovery"]
     assert table.results == results
+
+
+@pytest.mark.parametrize("kind", ["", "lost", "an error"])
+def test_clients_go_on_after_a_recovery(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """From what is there, if a check finds nothing; an error is a recovery that failed."""
+    marks: list[str] = []
+    began: list[Promised] = []
+
+    def finds(*arguments: object) -> None:
+        found = arguments[-1]
+        assert isinstance(found, Findings)
+        found.numbers, found.tables = {1: 8}, 3
+        if kind == "lost":
+            found.add(kind, "one")
+        elif kind:
+            raise pymysql.OperationalError(2013, kind)
+
+    class Load:
+        errors: tuple[str, ...] = ()
+
+        def __init__(self, *arguments: object) -> None:
+            began.append(arguments[-1])
+            self.begin = lambda: None
+            self.run = lambda *_: None
+
+    monkeypatch.setattr(rig, "check", finds)
+    monkeypatch.setattr(rig, "Load", Load)
+    server = SimpleNamespace(
+        connect=contextlib.nullcontext, data=Path(), last_words=lambda: "its last words"
+    )
+    of_test = rig.Rig.__new__(rig.Rig)
+    arguments = (
+        server,
+        SimpleNamespace(mark=marks.append),
+        named("fsync"),
+        "0",
+        Promised(rows={1: 7}),
+    )
+    if kind == "an error":
+        with pytest.raises(stress.Failure, match="its last words"):
+            of_test._go_on(*arguments)
+        return
+    of_test._go_on(*arguments)
+    assert marks == ([] if kind else ["R 1 8\n", "D 3\n", "I 0\n"])
+    assert [promised.rows for promised in began] == ([] if kind else [{1: 8}])
 
 
 @pytest.mark.parametrize(("mode", "cuts"), [("journal", 4), ("ordered", 3), ("", 0)])
