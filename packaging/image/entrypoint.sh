@@ -41,8 +41,8 @@ if [ -n "$found" ] && ! [ -e "$data/mysql.ibd" ] && ! [ -e "$mark" ]; then
 fi
 
 if [ -e "$mark" ]; then
-  # Somebody may have put a backup there since.
-  older=$(find -H "$data" -mindepth 1 -name lost+found -prune -o ! -newer "$mark" ! -path "$mark" -print -quit)
+  # Somebody may have put a backup there since. Files of another container, which holds the lock, come and go.
+  older=$(find -H "$data" -mindepth 1 -name lost+found -prune -o ! -newer "$mark" ! -path "$mark" -print -quit 2>/dev/null || true)
   [ -z "$older" ] || fail "$data holds $older, which is older than an initialisation that did not end" \
     "It was not changed. If the data is complete, remove $mark; otherwise empty the folder or volume."
 fi

@@ -11,9 +11,9 @@ whole copy  From when a page is written to its place until that write is synced,
             least as new is in the doublewrite files: synced, and not being written over.
 checkpoint  When a checkpoint is written, no write of a page that is older is left to be synced.
 
-Which of them hold is up to the settings (matrix.py). Pages are not compressed. Left out are pages without redo
-(LSN 0: a new file), temporary files, files that are unlinked, and the first page of the system
-tablespace, of which a shutdown changes one sector in its place.
+Which of them hold is up to the settings (matrix.py). Pages are not compressed. Left out are pages
+without redo (LSN 0: a new file), temporary files, files that are unlinked, and the first page of the
+system tablespace, of which a shutdown changes one sector in its place.
 """
 
 from __future__ import annotations

@@ -134,10 +134,11 @@ class Faults:
             except pymysql.Error as error:
                 says = f"error {error.args[0]}"
             took = time.monotonic() - began
+            counted = 0  # by a server that has ended
             if not case.ends:
                 self._commits_and_rotations_go_on(trace, errors)
-            if case.kill:  # while what failed is as the fault has left it
                 counted = self._status("errors") - errors
+            if case.kill:  # while the fault is there
                 self._server.kill()
         finally:
             trace.end()
@@ -145,8 +146,6 @@ class Faults:
             raise Failure(f"{case.call} of the {case.of} was not called: {trace.output()}")
         if case.ends:
             self._starts_again()
-        if not case.kill:
-            counted = max(self._status("errors") - errors, 0)  # from 0 in a new server
         told = self._told()
         if case.kill:
             self._server.start()

@@ -306,6 +306,19 @@ def test_what_is_older_than_an_unfinished_initialisation_stays(stand_in):
     lost.chmod(0o755)
 
 
+def test_a_member_of_a_group_is_not_one_while_its_data_is_made(stand_in):
+    """It would be read-only."""
+    program = stand_in.home / "bin/mysqld"
+    text = program.read_text().replace(
+        "*--skip-networking*) ", '*--skip-networking*) echo "first $*"; '
+    )
+    program.write_text(text)
+    status, output = stand_in.run(MYSQL_ROOT_PASSWORD="a", MYSQL_INITDB_SKIP_TZINFO="yes")
+    option = "--loose-group-replication-start-on-boot=OFF"
+    assert status == 0 and option in output.partition("first ")[2].partition("\n")[0], output
+    assert option not in output.partition("started ")[2], output
+
+
 @pytest.mark.parametrize("is_link", [False, True])
 @pytest.mark.parametrize(
     "file, marked, given_away",

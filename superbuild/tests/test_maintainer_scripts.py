@@ -2,8 +2,11 @@
 
 import contextlib
 import os
+import re
+import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -213,6 +216,70 @@ def test_a_server_that_other_machines_do_not_reach(machine, option):
     assert said not in machine.run("postinst", "configure", "1")[1]
     (machine.root / "datadir").write_text(f"{option}=127.0.0.1\n{option}=*\n")
     assert said not in machine.run("postinst", "configure", "")[1]
+
+
+def test_what_the_server_is_told_while_a_data_directory_is_made(machine):
+    machine.stand_in("my_print_defaults", 'echo "$*" >>"$ROOT/asked"')
+    status, output = machine.run("postinst", "configure", "")
+    assert status == 0, output
+    made, started = re.findall("^mysqld (.*)$", output, re.MULTILINE)
+    assert "--initialize" in made and "--init-file=" in started
+    # What the message of a failure names, whatever the option files say.
+    for arguments in (made, started):
+        assert f"--log-error={machine.root}/var/log/mysql/error.log" in arguments
+    assert "--loose-group-replication-start-on-boot=OFF" in started
+    # The groups that mysqld reads itself.
+    assert set((machine.root / "asked").read_text().splitlines()) == {"mysqld server mysqld-9.7"}
+
+
+def test_the_folder_of_logs_is_made_before_a_start(machine):
+    """The purge of another server's package removes it."""
+    unit = (ROOT / "packaging/debian/sluice-server.mysql.service").read_text()
+    command = re.search(r"^ExecStartPre=\+/bin/sh -c '(.*)'$", unit, re.MULTILINE)[1]
+    command = command.replace("/var/", f"{machine.root}/var/")
+    machine.stand_in("install", f'echo "$*"\n{STAND_INS["install"]}')
+    path = {"PATH": f"{machine.root}/bin:{os.environ['PATH']}"}
+    said = [
+        subprocess.run(["sh", "-c", command], env=path, capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    logs = f"{machine.root}/var/log/mysql"
+    assert [done.stdout for done in said] == [f"-d -o mysql -g adm -m 2750 {logs}\n", ""]
+    assert Path(logs).is_dir()
+
+
+@pytest.mark.parametrize(
+    ("main", "file", "program", "told"),
+    [
+        (True, False, "mysqld", True),
+        (False, True, "mysqld", True),
+        (False, True, "other", False),
+        (False, False, "mysqld", False),
+    ],
+)
+def test_a_rotation_tells_a_server_and_no_other_program(machine, main, file, program, told):
+    """By systemd, or else by the file of the process, which a killed server leaves."""
+    rotation = (ROOT / "packaging/debian/sluice-server.logrotate").read_text()
+    text = re.search(r"postrotate\n(.*?)  endscript", rotation, re.DOTALL)[1]
+    shutil.copy("/bin/sleep", machine.root / "bin" / program)
+    process = subprocess.Popen([machine.root / "bin" / program, "1000"])
+    try:
+        machine.stand_in("systemctl", f"echo {process.pid if main else 0}")
+        if file:
+            (machine.root / "run/mysqld/mysqld.pid").write_text(f"{process.pid}\n")
+        while Path(f"/proc/{process.pid}/comm").read_text() != f"{program}\n":
+            time.sleep(0.01)
+        subprocess.run(
+            ["sh", "-c", text.replace("/run/", f"{machine.root}/run/")],
+            env={"PATH": f"{machine.root}/bin:{os.environ['PATH']}"},
+            check=True,
+        )
+        # Of two signals that wait, the kernel delivers USR1 first.
+        process.terminate()
+        assert process.wait(60) == -(signal.SIGUSR1 if told else signal.SIGTERM)
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_an_earlier_installation_that_was_cut_short(machine):

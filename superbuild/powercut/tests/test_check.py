@@ -21,7 +21,7 @@ import pymysql
 import pytest
 import recovery
 from check import Findings
-from ledger import WIDE, WIDE_ROWS, Promised, Tables, definition
+from ledger import WIDE, WIDE_ROWS, Promised, Table, Tables, definition
 from load import HANGS, Load, Setting
 from power_server import PowerServer, Wanted, stress
 
@@ -167,6 +167,32 @@ def test_an_acknowledged_statement_that_left_no_trace_is_missed(
     events = [f"ALTER TABLE /* D {number - 1} */ d1", f"ALTER TABLE /* D {number} */ d1"]
     cursor = binlog(events[: len(events) + logged])
     assert of_binlog(cursor, promised, found) == kinds
+
+
+@pytest.mark.parametrize(("there", "kinds"), [("Y", []), ("N", ["half"])])
+def test_the_encryption_of_a_table_is_compared(there: str, kinds: list[str]) -> None:
+    tables: Tables = {}
+    number = 0
+    while not any(table.encrypted for table in tables.values()):
+        number += 1
+        definition(tables, number, encryption=True)
+    found = Findings()
+    cursor = engine(tables)
+    if there == "N":
+        cursor._answers["INNODB_TABLESPACES"] = []
+    check._check_tables(cursor, Promised(tables=number), Setting(encryption=True), found)
+    assert [kind for kind, _ in found.problems] == kinds
+
+
+def test_an_added_column_has_its_default() -> None:
+    tables = {"d1": Table(["id", "v", "c7"], ["PRIMARY"], 150)}
+    asked: list[str] = []
+    cursor = engine(tables)
+    execute = cursor.execute
+    cursor.execute = lambda statement: asked.append(statement) or execute(statement)  # type: ignore[method-assign,func-returns-value]
+    check._check_tables(cursor, Promised(), Setting(), Findings())
+    (counted,) = [statement for statement in asked if "COUNT" in statement]
+    assert "SUM(v = id % 7 AND c7 = 7)" in counted
 
 
 def test_what_an_earlier_load_may_not_have_done_is_not_missed() -> None:
